@@ -1,13 +1,14 @@
-//! Compares the cost of Raymond with the least possible cost and with other tools: `cargo xtask bench`.
+//! Compares the cost of Raymond with the least possible cost and with other tools: `cargo xtask
+//! bench`.
 //!
 //! ```text
 //! bench path NAME TIMES
 //! bench PROGRAMS [ROW…] [--peers FOLDER] [--rounds N] [--json FILE]
 //! ```
 //!
-//! All programs of a row are measured alternately in one session, and the table shows medians. A program
-//! that did not do its work is an error: counts, side effects and results are checked each time. A row is a
-//! letter, or the name of a part of it.
+//! All programs of a row are measured alternately in one session, and the table shows medians. A
+//! program that did not do its work is an error: counts, side effects and results are checked each
+//! time. A row is a letter, or the name of a part of it.
 
 mod measure;
 mod paths;
@@ -33,6 +34,7 @@ const USAGE: &str = "usage: bench PROGRAMS [ROW…] [--peers FOLDER] [--rounds N
 const ROUNDS: u32 = 5;
 
 /// The kinds of file systems in memory: tmpfs and ramfs.
+// `TMPFS_MAGIC` and `RAMFS_MAGIC` of linux/magic.h.
 const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
 
 #[expect(clippy::print_stderr, reason = "a command line talks on stderr")]
@@ -77,12 +79,14 @@ fn bench(mut words: impl Iterator<Item = String>) -> Result<()> {
             "--peers" => stage.peers = Some(words.next().context("--peers takes a folder")?.into()),
             "--json" => {
                 let path = words.next().context("--json takes a file")?;
+                // Created now: a wrong path must not be found after minutes of measuring.
                 file = Some(File::create(&path).with_context(|| format!("creating {path}"))?);
             }
             row if is_known(row) => wanted.push(word),
             _ => bail!("there is no row {word:?}: {}", known()),
         }
     }
+    // Checked behind all flags, because `--rounds` may be anywhere.
     ensure!(stage.rounds >= ROUNDS, "a median of fewer than {ROUNDS} says little");
     let program = stage.version()?;
     let mut figures = Vec::new();

@@ -1,4 +1,5 @@
-//! Measures a program: its own CPU time, the CPU time of its children, the wall time and the memory.
+//! Measures a program: its own CPU time, the CPU time of its children, the wall time and the
+//! memory.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -49,11 +50,15 @@ pub(crate) struct Taken {
     pub(crate) peak: f64,
 }
 
-/// Returns the resources that a process has used so far. It may have ended, but not been waited for.
+/// Returns the resources that a process has used so far. It may have ended, but not been waited
+/// for.
 pub(crate) fn taken(pid: u32) -> Result<Taken> {
     let clock = ClockId::pid_cpu_clock_id(nix::unistd::Pid::from_raw(i32::try_from(pid)?))?;
+    // The clock of the process counts nanoseconds; `/proc` counts ticks of 10 ms, which is too
+    // coarse.
     let own = Duration::from(clock.now()?).as_secs_f64() * 1e3;
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    // A process that has ended but was not waited for has no memory and no such line.
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
     let peak = line.trim().trim_end_matches(" kB").parse().unwrap_or(0.0);
     Ok(Taken { own, peak })
@@ -78,6 +83,7 @@ impl Running {
     pub(crate) fn start(command: &mut Command, directory: &Path) -> Result<Self> {
         let printed = |name: &str| File::create(directory.join(name));
         command.current_dir(directory).stdout(printed("stdout")?).stderr(printed("stderr")?);
+        // `RUSAGE_CHILDREN` only grows, so the CPU time of this child is a difference.
         let before = waited_for()?;
         let begun = Instant::now();
         let child = command.spawn().with_context(|| format!("could not start {command:?}"))?;
@@ -123,9 +129,12 @@ impl Running {
             // The shorter it has run, the more closely it is watched.
             sleep((self.begun.elapsed() / 50).clamp(OFTEN, SELDOM));
         }
+        // Before the clock of the process is read, which takes time itself.
         let wall = self.begun.elapsed().as_secs_f64() * 1e3;
+        // Before `wait`: an ended process keeps its clock only until it is waited for.
         let own = self.taken()?.own;
         let status = self.child.wait()?;
+        // Behind `wait`, which adds the child and everything that it waited for.
         let tree = waited_for()? - self.before;
         Ok(Came { cost: Cost { own, tree, wall, peak }, status })
     }
@@ -141,6 +150,7 @@ impl Drop for Running {
 }
 
 fn waiting() -> WaitIdOptions {
+    // `NOWAIT` leaves an ended process as it is, so that its clock can still be read.
     WaitIdOptions::EXITED | WaitIdOptions::NOWAIT
 }
 
@@ -161,6 +171,7 @@ fn milliseconds(usage: &Usage) -> f64 {
 #[expect(clippy::disallowed_methods, reason = "the benchmark is not part of the product")]
 pub(crate) fn program(path: &Path, home: &Path) -> Command {
     let mut command = Command::new(path);
+    // A variable such as `RAYMOND_BUDGET` of the developer would change the measured work.
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("HOME", home).stdin(Stdio::null());
     command

@@ -1,5 +1,5 @@
-//! The code paths of every turn, each alone and repeated. `cargo xtask instructions` runs a path with two
-//! different counts and takes the difference.
+//! The code paths of every turn, each alone and repeated. `cargo xtask instructions` runs a path
+//! with two different counts and takes the difference.
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -37,6 +37,7 @@ pub(crate) fn take(name: &str, times: u32) -> Result<()> {
         "scan" => (0..times).for_each(|_| drop(black_box(read()))),
         "render" => (0..times).for_each(|_| drop(black_box(render()))),
         "decide" => {
+            // Outside of the loop: the start of a run is not a part of the path.
             let mut play = Play::new()?;
             (0..times).try_for_each(|_| play.goto().map(|record| drop(black_box(record))))?;
         }
@@ -44,6 +45,7 @@ pub(crate) fn take(name: &str, times: u32) -> Result<()> {
             let directory = tempfile::TempDir::new()?;
             let path = directory.path().join("journal.jsonl");
             let mut journal = Journal::create(Arc::new(Files), &path, b"{\"format\":1}")?;
+            // One record, appended again and again, so that only the journal is counted.
             let record = Play::new()?.goto()?;
             for _ in 0..times {
                 journal.append(&serde_json::to_vec(black_box(&record))?)?;
@@ -84,6 +86,7 @@ impl Play {
         let entry = Entry::State("STEP.md".into());
         let parsed = Definition::parse(vec![file], &entry, Platform::Unix);
         let definition = parsed.ok().context("it is a workflow")?.definition;
+        // Without a cap the run never stops, however often the path is taken.
         let settings = Settings { budget: None, ..Settings::default() };
         let start = Start {
             run: "bench".into(),
@@ -105,6 +108,7 @@ impl Play {
     }
 
     fn feed(&mut self, input: Input) -> Record {
+        // Not the time of day: the same input has to take the same number of instructions.
         let at = Timestamp(self.seq);
         self.seq += 1;
         let decided = batch(&mut self.run, &self.definition, at, vec![input]);

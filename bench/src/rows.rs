@@ -1,4 +1,5 @@
-//! What is measured.
+//! The rows of the benchmark. A row has a letter and one or more parts, and each part is measured
+//! alone. docs/performance.md describes the rows; `stage` checks that the work was really done.
 
 mod crayfish;
 mod growth;

@@ -21,8 +21,9 @@ pub(crate) struct Stage {
     pub(crate) programs: PathBuf,
     /// Where others are, if they are measured, too.
     pub(crate) peers: Option<PathBuf>,
-    /// Where the directories of all attempts are, until everything is measured: some file systems look at what was
-    /// removed lately whenever a file is created.
+    /// The directories of all attempts, until everything is measured.
+    // Not removed one by one: some file systems look at recently removed names whenever a file is
+    // created, and the next attempt would pay for that.
     pub(crate) places: TempDir,
 }
 
@@ -87,7 +88,6 @@ impl Place {
         command
     }
 
-    /// Starts a program.
     pub(crate) fn start(&self, command: &mut Command) -> Result<Running> {
         Running::start(command, self.path())
     }
@@ -113,6 +113,8 @@ impl Place {
             fs::read_dir(self.path().join(".raymond/runs")).context("nothing is recorded")?;
         let mut events = Vec::new();
         for run in runs {
+            // `read` verifies the checksums, so a program that writes wrong records quickly does
+            // not win.
             let journal = Journal::read(&Files, &run?.path().join("journal.jsonl"))?;
             for line in journal.lines.iter() {
                 let record: Record = serde_json::from_slice(line.body)?;
@@ -149,6 +151,8 @@ pub(crate) fn compare<const N: usize>(
 ) -> Result<[Costs; N]> {
     let mut all = std::array::from_fn(|_| Costs::default());
     for _ in 0..rounds {
+        // In turns and not one program after the other, because the speed of a machine changes with
+        // time.
         for ((name, attempt), costs) in attempts.iter().zip(&mut all) {
             costs.0.push(attempt().with_context(|| format!("measuring {name}"))?);
         }

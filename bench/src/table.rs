@@ -62,6 +62,7 @@ impl Figure {
 
     /// How far the rounds lie apart: by their ratios where there is a floor.
     fn ends(&self) -> (f64, f64) {
+        // Round by round: only within a round did both run at the same speed of the machine.
         let ratio = |floor: &Series| self.ours.with(floor, |ours, floor| ours / floor).ends();
         self.floor.as_ref().map_or_else(|| self.ours.ends(), ratio)
     }

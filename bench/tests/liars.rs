@@ -16,7 +16,8 @@ fn programs(script: &str) -> tempfile::TempDir {
     directory
 }
 
-/// The benchmark refuses these programs and these words, and says why. In memory it refuses everything.
+/// The benchmark refuses these programs and these words, and says why. In memory it refuses
+/// everything.
 #[track_caller]
 #[expect(clippy::disallowed_methods, reason = "the benchmark is not part of the product")]
 fn refused(programs: &Path, words: &[&str], why: &str) {

@@ -34,6 +34,7 @@ fn sources(top: &Path) -> io::Result<Vec<PathBuf>> {
     let mut sources = ["Cargo.toml", "Cargo.lock", "examples"].map(|name| top.join(name)).to_vec();
     for folder in fs::read_dir(top.join("crates"))? {
         let folder = folder?.path();
+        // The binary does not contain the testkit.
         if !folder.ends_with("testkit") {
             let parts = ["Cargo.toml", "src", "build.rs", "build"].map(|part| folder.join(part));
             sources.extend(parts.into_iter().filter(|path| path.exists()));

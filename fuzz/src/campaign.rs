@@ -1,8 +1,8 @@
-//! A corpus, then inputs made of it: as many as a number says, and the same ones for a seed.
+//! Plays the corpus of a target, and then inputs made of it: a given number for a given seed.
 //!
-//! Every input has its own random numbers, so that it can be repeated alone. The threads have the stack
-//! size of the product's threads, so that a recursion that is too deep shows here. A thread is named
-//! after its input, because a stack overflow ends the process and leaves only that name.
+//! Every input has its own random numbers, so that it can be repeated alone. The threads have the
+//! stack size of the product's threads, so that a recursion that is too deep shows here. A thread
+//! is named after its inputs, because a stack overflow ends the process and leaves only that name.
 
 use std::any::Any;
 use std::env;
@@ -23,8 +23,9 @@ use crate::{Target, meter};
 /// Stack bytes of a thread of the product; the main thread has more.
 const STACK: usize = 2 << 20;
 
-/// How long any input may take on the processor, and how long each of its bytes: many times what they
-/// take without optimisation. Ten times the size of an input must not take a hundred times as long.
+/// CPU time that any input may take, and the time for each of its bytes: many times the time that
+/// they take without optimisation. An input of ten times the size must not take a hundred times as
+/// long.
 const PATIENCE: (Duration, Duration) = (Duration::from_secs(4), Duration::from_micros(100));
 
 /// How many inputs one thread plays.
@@ -60,6 +61,7 @@ pub fn run(target: &Target) {
     let plan = Plan::of(target);
     let seeds = corpus::of(target.name);
     let pool = pool(&seeds);
+    // Every file as it is, also those that are too large for the pool.
     for seed in &seeds {
         let name = format!("{} {}", target.name, seed.name);
         on_a_thread(name, || {
@@ -70,6 +72,8 @@ pub fn run(target: &Target) {
     for first in plan.inputs.clone().step_by(usize::try_from(BATCH).unwrap_or(1)) {
         let batch = first..plan.inputs.end.min(first + BATCH);
         let name = format!("{} inputs {batch:?} of seed {}", target.name, plan.seed);
+        // A new thread for each batch: after a stack overflow its name shows which inputs to
+        // repeat.
         on_a_thread(name, || play_batch(target, &pool, plan.seed, batch));
     }
     tally::count("fuzz", target.name, count + seeds.len() as u64);
@@ -85,9 +89,11 @@ pub fn pool(seeds: &[Seed]) -> Vec<&[u8]> {
 
 fn play_batch(target: &Target, pool: &[&[u8]], seed: u64, batch: Range<u64>) {
     for index in batch {
+        // Its own numbers for each input, so that `FUZZ_ONLY` makes the same input alone.
         let mut dice = Dice::keyed(seed, &format!("{} {index}", target.name));
         let input = mutated(&mut dice, pool, target.words);
         if let Err(why) = play(target, &input) {
+            // Kept before the panic, because the numbers reproduce the input only with this corpus.
             let kept = keep(target, &input);
             panic!(
                 "{why}\ninput {index} of seed {seed} broke {name}: it is kept as {kept}\n\
@@ -104,6 +110,7 @@ pub fn play(target: &Target, input: &[u8]) -> Result<(), String> {
     let start = worked();
     let (checked, most) =
         meter::measured(|| catch_unwind(AssertUnwindSafe(|| (target.check)(input))));
+    // A panic comes first: time and memory of a check that broke off mean nothing.
     checked.map_err(|panic| said(&*panic))?;
     let length = u32::try_from(input.len()).unwrap_or(u32::MAX);
     let took = worked().saturating_sub(start);
@@ -111,6 +118,7 @@ pub fn play(target: &Target, input: &[u8]) -> Result<(), String> {
     if took > patience {
         return Err(format!("{length} bytes took {took:?}, more than {patience:?}"));
     }
+    // Linear in the input, so that memory that grows with its square breaks the limit.
     let allowed = target.memory + 1_000 * input.len();
     if most > allowed {
         return Err(format!("{length} bytes took {most} bytes of memory, more than {allowed}"));
@@ -118,8 +126,8 @@ pub fn play(target: &Target, input: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the CPU time of this thread, because a busy machine must not make an input look slow. On other
-/// systems than Linux it is unknown, and no input is too slow.
+/// Returns the CPU time of this thread, because a busy machine must not make an input look slow.
+/// On systems other than Linux it is unknown, and no input is too slow.
 fn worked() -> Duration {
     let counted = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = counted.split(' ').next().and_then(|number| number.parse().ok());
@@ -141,7 +149,7 @@ pub fn keep(target: &Target, input: &[u8]) -> PathBuf {
     path
 }
 
-/// Runs `work` as the product would: what it panics with is panicked with here.
+/// Runs `work` on a thread like those of the product, and passes on a panic.
 pub fn on_a_thread<T: Send>(name: String, work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let builder = thread::Builder::new().name(name).stack_size(STACK);

@@ -10,13 +10,10 @@ use std::path::{Path, PathBuf};
 /// An input with the name of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seed {
-    /// The name of the file.
     pub name: String,
-    /// The input.
     pub bytes: Vec<u8>,
 }
 
-/// Where the corpora are.
 pub fn home() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
@@ -27,6 +24,7 @@ pub fn of(target: &str) -> Vec<Seed> {
     let listed = fs::read_dir(&directory).expect("every target has a corpus");
     let mut paths: Vec<PathBuf> =
         listed.map(|entry| entry.expect("a corpus can be listed").path()).collect();
+    // The order of a directory differs between machines, and inputs are picked by their place.
     paths.sort();
     paths.iter().map(|path| read(path)).collect()
 }

@@ -1,8 +1,9 @@
-//! Which code an input reached, in a build that counts it.
+//! Finds out which code an input reached, in a build that counts it.
 //!
-//! With the feature `coverage` and the compiler's options of `fuzz/counting`, the compiler puts a counter
-//! of one byte into every branch and hands all of them over before `main`. The options are stable; no
-//! other toolchain and no library is needed. Any other build has no counters, and nothing is ever new.
+//! With the feature `coverage` and the compiler options of `fuzz/counting`, the compiler puts a
+//! counter of one byte into every branch and hands all counters over before `main`. The options are
+//! stable; no other toolchain and no library is needed. Any other build has no counters, so no
+//! input is ever new.
 
 /// The places of the code that were reached so far.
 #[derive(Debug, Default)]
@@ -69,7 +70,7 @@ mod instrumented {
             for offset in 0..length {
                 let counter = (start + offset) as *mut u8;
                 // SAFETY: the counters of a program stay where they are, and only this thread runs
-                // instrumented code that is of interest; a count that another one changes is a guess.
+                // instrumented code that matters; a count that another thread changes is inexact.
                 let mut count = unsafe { counter.read_volatile() };
                 look(index, &mut count);
                 // SAFETY: as above.

@@ -1,4 +1,4 @@
-//! How much memory a thread holds at most: an allocator that counts.
+//! Measures how much memory a thread holds at most, with an allocator that counts.
 //!
 //! Memory that another thread frees is counted there, so a count may fall below zero. It is only
 //! compared with its value at the start.
@@ -18,8 +18,8 @@ pub struct Meter;
 #[global_allocator]
 static ALLOCATOR: Meter = Meter;
 
-/// What `work` makes of it, and the most bytes that this thread held meanwhile beyond what it held
-/// before.
+/// Runs `work`, and returns its result and the most bytes that this thread held meanwhile, beyond
+/// those that it held before.
 pub fn measured<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.get();
     MOST.set(before);
@@ -53,6 +53,7 @@ unsafe impl GlobalAlloc for Meter {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // The new block before the old one, because both exist while the content is copied.
         count(size, 1);
         count(layout.size(), -1);
         // SAFETY: the caller keeps the contract of `realloc`.

@@ -1,8 +1,8 @@
-//! New inputs out of old ones.
+//! Makes new inputs out of old ones.
 //!
-//! A few small changes each: bits, bytes and numbers, pieces that are cut out, doubled, moved, or taken
-//! from another input, words of the language. Now and then a piece is repeated until the input is large,
-//! because work that grows with the square of its input shows in no other way.
+//! Each gets a few small changes: bits, bytes and numbers, words of the language, and pieces that
+//! are removed, doubled, moved, or taken from another input. Sometimes a piece is repeated until
+//! the input is large, because work that grows with the square of its input shows in no other way.
 
 use std::ops::Range;
 
@@ -65,9 +65,11 @@ pub fn mutated(dice: &mut Dice, pool: &[&[u8]], words: &[&str]) -> Vec<u8> {
         return soup(dice, words);
     }
     let mut bytes = dice.pick(pool).to_vec();
+    // Few changes: after many, parsers refuse the input before they reach deeper code.
     for _ in 0..=dice.below(6) {
         change(dice, &mut bytes, pool, words);
     }
+    // Rarely, because large inputs take most of the time of a campaign.
     if dice.percent(1) {
         swell(dice, &mut bytes);
     }
@@ -133,6 +135,7 @@ fn empty(dice: &mut Dice, bytes: &[u8]) -> Range<usize> {
 /// A piece, mostly a short one.
 fn piece(dice: &mut Dice, bytes: &[u8]) -> Range<usize> {
     let start = border(dice, bytes);
+    // Mostly short, so that a change keeps the structure around it.
     let most = if dice.percent(80) { 24 } else { bytes.len() };
     start..start + dice.index((bytes.len() - start).min(most) + 1)
 }

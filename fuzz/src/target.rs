@@ -1,9 +1,10 @@
-//! A parser, and what must hold for any bytes that it is given.
+//! A parser, and the rules that must hold for any bytes that it is given.
 
-/// What is thrown at, and how.
+/// A parser under test, and how it is tested.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Its name, which is also the name of its corpus directory and of its row in the torture table.
+    /// Its name, which is also the name of its corpus directory and of its row in the torture
+    /// table.
     pub name: &'static str,
     /// The default number of inputs of a test: a few seconds of work.
     pub inputs: u64,

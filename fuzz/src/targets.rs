@@ -16,7 +16,6 @@ mod stream;
 
 use crate::Target;
 
-/// All of them.
 pub const ALL: [&Target; 12] = [
     &archive::TARGET,
     &claude::TARGET,

@@ -13,6 +13,7 @@ pub(crate) const PEERS: Pins = Pins { name: "peers", lock: Lock::Complete };
 pub(crate) fn bench(words: &[&str]) -> Result<()> {
     let packages = ["raymond", "raymond-floor", "raymond-bench"];
     let packages = packages.iter().flat_map(|package| ["-p", package]);
+    // One build for all: the programs must come from the same commit and the same profile.
     run(cargo(&["build", "--release"]).args(packages))?;
     let bench = built("release", "bench")?;
     let programs = bench.parent().context("a program is in a folder")?;

@@ -1,7 +1,8 @@
 //! The documentation as pages for a browser.
 //!
-//! mdBook is taken from `PATH`; when it is not there, it is installed below `target/tools`, once, without
-//! the features that watch and serve. Whether pages say the truth is a matter of the tests, not of this.
+//! mdBook is taken from `PATH`; when it is not there, it is installed below `target/tools`, once,
+//! without the features that watch and serve. Whether pages say the truth is a matter of the tests,
+//! not of this.
 
 use std::path::PathBuf;
 
@@ -30,6 +31,8 @@ fn mdbook() -> Result<String> {
         }
     }
     let what = ["install", "mdbook", "--version", VERSION, "--locked"];
+    // Only building is needed: the features that watch and serve would make the installation
+    // longer.
     let features = ["--no-default-features", "--features", "search"];
     run(cargo(&what).args(features).arg("--root").arg(tools()))?;
     Ok(ours)

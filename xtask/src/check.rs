@@ -17,6 +17,7 @@ const TESTED: [&str; 3] = ["raymond-core", "raymond-store", "raymond-engine"];
 
 pub(crate) fn check() -> Result<()> {
     let changed = changed_files()?;
+    // The fastest check first: each step ends the command, so a mistake costs the least time.
     run(&mut cargo(&["fmt", "--all", "--check"]))?;
     let packages: BTreeSet<String> = changed.iter().filter_map(|file| package(file)).collect();
     if !packages.is_empty() {
@@ -36,9 +37,13 @@ pub(crate) fn check() -> Result<()> {
 /// Files that differ from the last commit.
 fn changed_files() -> Result<Vec<String>> {
     let output =
+        // A rename would be one line with two names, and without `-uall` a new folder would be one
+        // line.
         program("git").args(["status", "--porcelain", "--no-renames", "-uall"]).output()?;
     let listed = String::from_utf8(output.stdout)?;
+    // Git lists a deleted file, which cannot be read.
     let exists = |file: &&str| root().join(file).exists();
+    // The name is behind two letters of status and a blank.
     Ok(listed.lines().filter_map(|line| line.get(3..)).filter(exists).map(str::to_owned).collect())
 }
 

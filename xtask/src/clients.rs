@@ -77,9 +77,11 @@ fn answering(client: &Pinned, path: &Path, home: &Path) -> Result<String> {
     let private = home.join("home");
     fs::create_dir_all(&private)?;
     let mut asked = program(&path.to_string_lossy());
+    // A private home, so that the client neither reads nor changes the configuration of the user.
     asked.arg("--version").env_clear().env("HOME", &private);
     let output = asked.output().with_context(|| format!("running {}", path.display()))?;
     let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    // The constant above and the lock file must name the same version.
     if !said.split_whitespace().any(|word| word == client.version) {
         bail!("{} should be {} but says {said:?}", path.display(), client.version);
     }

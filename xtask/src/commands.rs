@@ -15,12 +15,14 @@ pub(crate) fn root() -> PathBuf {
 #[expect(clippy::disallowed_methods, reason = "the task runner is not part of the product")]
 pub(crate) fn program(name: &str) -> Command {
     let mut command = Command::new(name);
+    // No stdin: a program that asks a question must fail instead of waiting for an answer.
     command.current_dir(root()).stdin(Stdio::null());
     command
 }
 
 /// Cargo, the one that runs us.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    // Cargo sets this variable to its own path, so that the toolchain stays the same.
     let mut command = program(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()));
     command.args(arguments);
     command
@@ -30,6 +32,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 pub(crate) fn built(profile: &str, name: &str) -> Result<PathBuf> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    // `join` with an absolute path replaces the root, so both kinds of `CARGO_TARGET_DIR` work.
     let program = root().join(target).join(profile).join(name);
     program.canonicalize().with_context(|| format!("looking for {}", program.display()))
 }

@@ -1,7 +1,7 @@
 //! Checks the dependencies: `deny.toml` lists the allowed crates, licences and sources.
 //!
-//! Known vulnerabilities are searched for if their database can be reached. Otherwise a line says so, and
-//! the check does not fail, because nothing in this repository has changed.
+//! Known vulnerabilities are searched for if their database can be reached. Otherwise a line says
+//! so, and the check does not fail, because nothing in this repository has changed.
 
 use anyhow::Result;
 
@@ -19,9 +19,11 @@ pub(crate) fn deny() -> Result<()> {
     let tool = tools::install("cargo-deny", VERSION)?;
     let quiet = ["--log-level", "error"];
     let ours = ["check", "--hide-inclusion-graph", "bans", "licenses", "sources"];
+    // Without advisories, which need the network: these checks must also work offline.
     run(program(&tool).args(quiet).args(ours))?;
     let mut fetch = program("timeout");
     fetch.args([PATIENCE, &tool]).args(quiet).args(["fetch", "db"]);
+    // Git would ask for a password on the terminal and wait for the answer.
     if !succeeds(fetch.env("GIT_TERMINAL_PROMPT", "0")) {
         eprintln!("    advisories: not checked, because their database cannot be fetched");
         return Ok(());

@@ -1,8 +1,8 @@
 //! `cargo xtask dist`: the archive that people download.
 //!
-//! It contains a static binary, the licence, the README, the changelog, the pages they link to and, if the
-//! binary can run here, shell completions. Each archive is unpacked again, and its binary must run in an empty
-//! environment, before `SHA256SUMS` names it.
+//! It contains a static binary, the licence, the README, the changelog, the pages they link to and,
+//! if the binary can run here, shell completions. Each archive is unpacked again, and its binary
+//! must run in an empty environment, before `SHA256SUMS` names it.
 
 mod elf;
 mod platform;
@@ -34,6 +34,7 @@ pub(crate) fn dist() -> Result<()> {
     let folder = fill(&output.join(&name), &binary)?;
     let archive = pack(&folder)?;
     fs::remove_dir_all(&folder)?;
+    // Before the archive gets a checksum: `SHA256SUMS` names only archives whose binary runs.
     verify(&archive, &name)?;
     sign(&output, &archive)?;
     let bytes = fs::metadata(&archive)?.len();
@@ -57,6 +58,7 @@ fn build(platform: Platform) -> Result<PathBuf> {
     let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     run(build.env("RUSTFLAGS", format!("{flags} {STATIC}").trim()))?;
     let binary = folder.join(triple).join("dist/raymond");
+    // The linker may ignore the flag silently, so the result is checked.
     match elf::loader(&fs::read(&binary)?)? {
         None => Ok(binary),
         Some(loader) => bail!("{} is not static: it needs {loader}", binary.display()),
@@ -72,6 +74,8 @@ fn fill(folder: &Path, binary: &Path) -> Result<PathBuf> {
     fs::copy(binary, folder.join("raymond"))?;
     let listed = program("git").args(["ls-files", "-z"]).args(FOLDERS).output()?;
     let listed = String::from_utf8(listed.stdout)?;
+    // In a source archive without git the list would be empty, and the archive would lack its
+    // pages.
     if listed.is_empty() {
         bail!("git lists no file in {}", FOLDERS.join(" and "));
     }
@@ -102,14 +106,15 @@ fn completions(binary: &Path, shell: &str) -> Result<Option<Vec<u8>>> {
     Ok(written.status.success().then_some(written.stdout))
 }
 
-/// Packs a folder. The same files give the same archive: names are sorted, and all times are the time of
-/// the commit.
+/// Packs a folder. The same files give the same archive: names are sorted, and all times are the
+/// time of the commit.
 fn pack(folder: &Path) -> Result<PathBuf> {
     let dated = program("git").args(["log", "-1", "--format=%ct"]).output()?;
     let time = String::from_utf8_lossy(&dated.stdout).trim().to_owned();
     let time = if time.is_empty() { "0".to_owned() } else { time };
     let archive = folder.with_file_name(format!("{}.tar.gz", name(folder)));
     let mut tar = program("tar");
+    // Everything that differs between two machines is fixed: order, owner, umask and times.
     tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX"]);
     tar.arg(format!("--mtime=@{time}")).args(["-I", "gzip -n -9", "-cf"]).arg(&archive);
     run(tar.arg("-C").arg(folder.parent().unwrap_or(folder)).arg(name(folder)))?;
@@ -151,6 +156,7 @@ fn sign(output: &Path, archive: &Path) -> Result<()> {
         bail!("sha256sum {} failed", archive.display());
     }
     let before = fs::read_to_string(&sums).unwrap_or_default();
+    // A second build of the same version replaces its line.
     let others = before.lines().filter(|line| !line.ends_with(&name(archive)));
     let mut lines: Vec<&str> = others.chain(line.lines()).collect();
     lines.sort_by_key(|line| line.split_whitespace().last());

@@ -1,5 +1,6 @@
-//! The instructions that the hot paths take, beside those that are written down: times differ from machine to
-//! machine and from hour to hour, counts do not.
+//! Counts the instructions of the hot paths and compares them with `bench/instructions.txt`. Times
+//! differ from machine to machine and from hour to hour, but counts do not, so a test can fail
+//! because of them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,8 +16,9 @@ const TOLERANCE: u64 = 5;
 /// The code paths of every turn, each alone: arguments of the program `bench`.
 const PATHS: [&str; 4] = ["scan", "render", "decide", "append"];
 
-/// Commands whose start is counted, in the build of the tests, because an optimised build takes a quarter
-/// of an hour. A run is not counted: it ends with a search of all processes, and every machine has others.
+/// Commands whose start is counted, in the build of the tests, because an optimised build takes a
+/// quarter of an hour. A run is not counted: it ends with a search of all processes, and every
+/// machine has others.
 const STARTS: [(&str, &str); 2] = [("help", "--help"), ("list", "list")];
 
 /// How often a path is taken; and how often more, so that the rest of the program does not count.
@@ -78,6 +80,7 @@ fn verdict(before: u64, now: u64) -> &'static str {
     let slack = before * TOLERANCE / 100;
     match now {
         now if now > before + slack => TOO_MANY,
+        // Fewer instructions do not fail, but an old number would hide a later regression.
         now if now < before - slack => "less; write it down (--update)",
         _ => "as before",
     }
@@ -85,12 +88,14 @@ fn verdict(before: u64, now: u64) -> &'static str {
 
 fn count() -> Result<Vec<(&'static str, u64)>> {
     run(&mut cargo(&["build", "--quiet", "--profile", "count", "-p", "raymond-bench"]))?;
+    // With the features of the whole workspace, so that the build of the tests is used again.
     run(&mut cargo(&["test", "--quiet", "--workspace", "--test", "cli", "--no-run"]))?;
     let (bench, raymond) = (built("count", "bench")?, built("debug", "raymond")?);
     let place = tempfile::TempDir::new()?;
     let mut counts = Vec::new();
     for name in PATHS {
         let taken = |times: u64| counted(&bench, &format!("path {name} {times}"), place.path());
+        // The difference of two counts leaves out the start and the end of the program.
         counts.push((name, (taken(FEW + MORE)? - taken(FEW)?) / MORE));
     }
     for (name, words) in STARTS {

@@ -1,8 +1,12 @@
-//! `cargo xtask`: what the project does to itself.
+//! `cargo xtask`: the commands for developers, from a quick check to a release.
 //!
-//! `test` runs every lane, or those that are named; `torture` is the long version of what must hold; `sabotage` shows that the tests can fail;
-//! `bench` prints what a step takes, `instructions` keeps it so; `book` makes the documentation, `dist` the archive that
-//! people download. Each lane says its name, and what it took.
+//! `check` is the quick one for every edit, and `test` runs all tests. `torture`, `sabotage` and
+//! `mutants` show that the promises hold and that the tests can fail. `bench` and `instructions`
+//! measure costs, `words`, `modules` and `deny` check style, structure and dependencies, `book` and
+//! `dist` build the documentation and the archive that people download.
+//!
+//! This crate is not a part of the product. Only `commands` starts programs. Each command has a
+//! module of its own, whose documentation describes it.
 
 mod bench;
 mod book;

@@ -1,6 +1,7 @@
-//! The MCP clients of the tests: pinned in `tests/mcp`, installed from the registries of npm and of Python.
+//! The MCP clients of the tests: pinned in `tests/mcp`, installed from the registries of npm and of
+//! Python.
 //!
-//! They lie under the build directory. The Node.js that they need comes with them.
+//! They are installed below the build directory. The Node.js that they need comes with them.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -37,6 +38,7 @@ fn link_node(home: &Path) -> Result<()> {
         bail!("Node.js has no package for this platform: see tests/mcp/package.json");
     };
     fs::create_dir_all(home.join("bin"))?;
+    // `symlink` refuses an existing name, and an earlier link may lead to another version.
     fs::remove_file(home.join("bin/node")).ok();
     Ok(symlink(node.join("bin/node"), home.join("bin/node"))?)
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask modules`: modules of one crate import each other in one direction only.
 //!
 //! Modules are compared with their siblings: `core::run` and `core::view`, or `run::decide` and
-//! `run::apply`. A path from anywhere inside one sibling into another is an import. A parent and its
-//! own children may import each other, and tests may import everything.
+//! `run::apply`. A path from anywhere inside one sibling into another is an import. A parent and
+//! its own children may import each other, and tests may import everything.
 
 mod graph;
 mod paths;
@@ -55,6 +55,7 @@ fn collect(
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        // Tests may import everything, and a program in `bin` is another crate.
         if stem == "tests" || stem == "bin" {
             continue;
         }
@@ -79,6 +80,8 @@ fn graphs(sources: &BTreeMap<Module, String>) -> BTreeMap<Module, Graph> {
                 (1..=target.len()).rev().find(|length| sources.contains_key(&target[..*length]));
             let Some(target) = known.map(|length| &target[..length]) else { continue };
             let shared = module.iter().zip(target).take_while(|(one, other)| one == other).count();
+            // `None` means that one module contains the other: a parent and its children may import
+            // each other.
             if let (Some(from), Some(to)) = (module.get(shared), target.get(shared)) {
                 graphs.entry(module[..shared].to_vec()).or_default().add(from, to);
             }

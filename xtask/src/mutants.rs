@@ -23,11 +23,13 @@ const PURE: [&str; 2] = ["raymond-core", "raymond-store"];
 /// Their tests meet the changes that survive the tests of the changed crate.
 const TESTED: [&str; 4] = ["raymond-core", "raymond-store", "raymond-engine", "raymond-testkit"];
 
-/// Parts of the names of slow tests: each takes about as long as all quick tests of its crate together.
+/// Parts of the names of slow tests: each takes about as long as all quick tests of its crate
+/// together.
 const SLOW: [&str; 6] =
     ["::any_", "properties::", "hostile", "hundred", "random_runs", "trouble_at_any_call"];
 
-/// The baseline is what the other lanes test. A constant loop that never ends keeps the compiler busy.
+/// The baseline is what the other lanes test. A constant loop that never ends keeps the compiler
+/// busy.
 const LIMITS: [&str; 4] = ["--baseline", "skip", "--build-timeout", "300"];
 
 /// `--changed` looks at the lines of so many commits.
@@ -36,7 +38,8 @@ const COMMITS: usize = 20;
 /// `--changed` tries at most about so many mutants: each takes up to a minute on two cores.
 const MOST: usize = 8;
 
-/// Tries mutants: `--changed`, or arguments of cargo-mutants such as `--shard 0/8` or `--file x.rs`.
+/// Tries mutants: `--changed`, or arguments of cargo-mutants such as `--shard 0/8` or `--file
+/// x.rs`.
 pub(crate) fn mutants(arguments: &[&str]) -> Result<()> {
     let tool = Tool::install()?;
     if arguments != ["--changed"] {
@@ -52,6 +55,7 @@ pub(crate) fn mutants(arguments: &[&str]) -> Result<()> {
         return Ok(());
     }
     let shards = count.div_ceil(MOST);
+    // Each commit tries another part, so that all parts are tried over time.
     let shard = format!("{}/{shards}", commits()? % shards);
     tool.judge(&[&in_diff[..], &["--shard", &shard]].concat())
 }
@@ -72,6 +76,7 @@ impl Tool {
     /// A command for these arguments. A process table of its own protects all other processes.
     fn command(&self, arguments: &[&str]) -> Command {
         let chooses = ["--package", "-p", "--file", "-f"];
+        // These flags may choose a crate that starts and ends processes.
         let is_pure = !arguments.iter().any(|argument| chooses.contains(argument));
         let mut command = if is_pure { program(&self.program) } else { caged(&self.program) };
         command.arg("mutants").args(["--colors", "never"]);
@@ -96,6 +101,8 @@ impl Tool {
     /// Fails if a mutant survives all tests.
     fn judge(&self, arguments: &[&str]) -> Result<()> {
         let out = self.home.join("out");
+        // Results of an earlier call would make `--iterate` skip mutants that this call has not
+        // tried.
         fs::remove_dir_all(&out).or_else(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Ok(()),
             _ => Err(error),
@@ -105,8 +112,10 @@ impl Tool {
         quick.args(LIMITS).args(["--timeout", "120", "--output"]).arg(&out);
         quick.args(["--", "--lib", "--"]).args(SLOW.iter().flat_map(|slow| ["--skip", slow]));
         quick.env("PROPTEST_CASES", "32");
+        // Most mutants fail a quick test, so the slow tests of all crates meet only a few.
         if survives(&mut quick)? {
             let mut thorough = self.command(arguments);
+            // `--iterate` skips the mutants that the first round caught, which it finds in `out`.
             thorough.args(LIMITS).args(["--timeout", "900", "--iterate", "--output"]).arg(&out);
             thorough.args(TESTED.iter().flat_map(|package| ["--test-package", package]));
             if survives(&mut thorough)? {

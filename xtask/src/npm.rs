@@ -1,7 +1,8 @@
-//! Programs of others that tests need: pinned in a folder of `tests`, installed from the npm registry.
+//! Programs of other projects that tests need: pinned in a folder of `tests`, installed from the
+//! npm registry.
 //!
-//! A lock file contains every package and its checksum, but no address, so that any registry can be used.
-//! The installation runs no script of a package.
+//! A lock file contains every package and its checksum, but no address, so that any registry can be
+//! used. The installation runs no script of a package.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,6 +53,7 @@ impl Pins {
     /// What is pinned, unless it is installed already.
     fn wanted(self) -> Result<Option<Vec<u8>>> {
         let pins: Vec<Vec<u8>> = self.files()?.iter().map(fs::read).collect::<Result<_, _>>()?;
+        // The contents are the stamp: any change of a pinned file installs again.
         let pins = pins.concat();
         let installed = fs::read(self.home().join(STAMP)).ok();
         Ok((installed.as_ref() != Some(&pins)).then_some(pins))
@@ -81,6 +83,7 @@ impl Pins {
             eprintln!("    installing what tests/{} pins", self.name);
             self.download()?;
             more(&home)?;
+            // Last, so that an interrupted installation is repeated.
             fs::write(home.join(STAMP), pins)?;
         }
         Ok(home)
@@ -97,6 +100,7 @@ impl Pins {
             Lock::Complete => &["ci"],
             Lock::ThisPlatform => &["install", "--no-save"],
         };
+        // A script of a package could run any program on the machine of a developer.
         let flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
         run_silently(program("npm").args(verb).args(flags).current_dir(home)).with_context(|| {
             format!("could not install the packages that tests/{} pins", self.name)

@@ -1,7 +1,8 @@
 //! The lane `openclaw`: the plugin, alone and in a real gateway.
 //!
-//! The gateway and a Node.js that it runs with are pinned in `tests/openclaw`. The tests are written in
-//! the language of the plugin; two variables name the files of this checkout that they need.
+//! The gateway and a Node.js that it runs with are pinned in `tests/openclaw`. The tests are
+//! written in the language of the plugin; two variables name the files of this checkout that they
+//! need.
 
 use std::path::{Path, PathBuf};
 
@@ -27,6 +28,7 @@ pub(crate) fn test() -> Result<()> {
     let node = node(&home)?;
     // With the features of all other tests, so that it is there already when they ran before.
     run(&mut cargo(&["test", "--quiet", "--workspace", "--no-run", "--test", "cli"]))?;
+    // The plugin alone comes first: a mistake in it needs no gateway to show.
     for files in ["plugins/openclaw/test/*.test.js", "plugins/openclaw/test/gateway/*.test.js"] {
         let mut tests = program(&node.to_string_lossy());
         tests.args(["--test", "--test-reporter=dot", files]);

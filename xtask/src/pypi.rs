@@ -11,6 +11,7 @@ pub(crate) fn install(home: &Path) -> Result<()> {
     let python = home.join("python");
     run_silently(program("python3").args(["-m", "venv", "--clear"]).arg(&python))
         .context("no environment could be made for Python")?;
+    // `--no-deps`: everything that is needed is in the list, and anything else would have no hash.
     let flags = ["install", "--quiet", "--require-hashes", "--no-deps", "-r"];
     let pip = python.join("bin/pip");
     run_silently(program(&pip.to_string_lossy()).args(flags).arg(home.join("requirements.txt")))

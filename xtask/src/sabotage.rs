@@ -1,7 +1,7 @@
 //! Deliberate bugs: each patch is applied in a scratch tree, and the tests must fail there.
 //!
-//! A patch begins with a line `# caught by: ARGUMENTS`, the arguments of the `cargo test` that catches
-//! it soonest: the whole suite would catch it too, later.
+//! A patch begins with a line `# caught by: ARGUMENTS`, the arguments of the `cargo test` that
+//! catches it soonest: the whole suite would catch it too, later.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,8 @@ struct Sabotage {
     caught_by: Vec<String>,
 }
 
-/// Applies each wanted patch, all of them when none is named. Whichever is wanted, all must still apply.
+/// Applies each wanted patch, all of them when none is named. Whichever is wanted, all must still
+/// apply.
 #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
 pub(crate) fn sabotage(wanted: &[&str]) -> Result<()> {
     let scratch = scratch_tree()?;
@@ -30,6 +31,7 @@ pub(crate) fn sabotage(wanted: &[&str]) -> Result<()> {
             .with_context(|| format!("{} no longer applies", patch.name))?;
     }
     let patches = chosen(all, wanted)?;
+    // Before the first patch: tests that fail anyway would count every bug as caught.
     check_unharmed(&patches, &scratch)?;
     for patch in &patches {
         reset(&scratch)?;
@@ -51,6 +53,7 @@ pub(crate) fn sabotage(wanted: &[&str]) -> Result<()> {
 fn check_unharmed(patches: &[Sabotage], scratch: &Path) -> Result<()> {
     let mut suites: Vec<&Sabotage> = patches.iter().collect();
     suites.sort_by_key(|patch| &patch.caught_by);
+    // Many patches share a suite, and each suite is slow.
     suites.dedup_by_key(|patch| &patch.caught_by);
     for patch in suites {
         let checked = run_silently(&mut suite(patch, scratch, &[]));
@@ -62,6 +65,7 @@ fn check_unharmed(patches: &[Sabotage], scratch: &Path) -> Result<()> {
 fn chosen(mut all: Vec<Sabotage>, wanted: &[&str]) -> Result<Vec<Sabotage>> {
     if let ["--rotate", count] = wanted {
         let count: usize = count.parse().context("--rotate takes a number")?;
+        // Each commit tries the next patches, so that all are tried over time.
         let turn = commits()? * count % all.len().max(1);
         all.rotate_left(turn);
         all.truncate(count);
@@ -109,9 +113,11 @@ fn reset(scratch: &Path) -> Result<()> {
     let listed = program("git").args(["ls-files", "-co", "--exclude-standard"]).output()?;
     for name in String::from_utf8_lossy(&listed.stdout).lines() {
         let (from, to) = (root().join(name), scratch.join(name));
+        // Git lists a file until its removal is committed.
         let Ok(content) = fs::read(&from) else {
             continue;
         };
+        // Cargo compares times, so a file that is written again would be compiled again.
         if fs::read(&to).ok().as_ref() != Some(&content) {
             fs::create_dir_all(to.parent().unwrap_or(scratch))?;
             fs::write(&to, content)?;
@@ -122,6 +128,7 @@ fn reset(scratch: &Path) -> Result<()> {
 
 fn caught(sabotage: &Sabotage, scratch: &Path) -> Result<bool> {
     run(&mut apply(sabotage, scratch))?;
+    // A patch that does not compile would also make `cargo test` fail.
     let compiled = run_silently(&mut suite(sabotage, scratch, &["--no-run"]));
     compiled.with_context(|| format!("{} does not compile: it proves nothing", sabotage.name))?;
     Ok(!succeeds(&mut suite(sabotage, scratch, &[])))

@@ -1,4 +1,9 @@
-//! The lanes of `cargo xtask test`, the fast one first.
+//! The lanes of `cargo xtask test`: parts of the tests that need different programs or a different
+//! time.
+//!
+//! A lane is skipped only by naming others. The machine is checked for all wanted lanes first, so
+//! that a missing program does not show up late. `rules` contains every test that needs nothing but
+//! the toolchain and a few common programs.
 
 use std::process::Command;
 use std::time::Instant;
@@ -67,6 +72,8 @@ pub(crate) fn test(wanted: &[&str]) -> Result<()> {
     }
     let is_wanted = |lane: &&Lane| wanted.is_empty() || wanted.contains(&lane.name);
     check_machine()?;
+    // All checks come before the first lane: a missing program must not be found after an hour of
+    // tests.
     for check in LANES.iter().filter(is_wanted).filter_map(|lane| lane.check) {
         check()?;
     }
@@ -99,6 +106,7 @@ fn has_nextest() -> bool {
 fn rules() -> Result<()> {
     words::words(&[])?;
     run(&mut tests(&["--workspace"]))?;
+    // nextest does not run documentation tests.
     run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))
 }
 
@@ -125,8 +133,9 @@ fn mcp() -> Result<()> {
     run(ignored(&["--test", "mcp", "--test", "conformance"], "2").env("RAYMOND_TEST_MCP", clients))
 }
 
-/// Returns the command for the ignored tests of these files, `at_once` at a time. It selects them from the
-/// whole workspace, because cargo would compile one package alone again with other features.
+/// Returns the command for the ignored tests of these files, `at_once` at a time. It selects them
+/// from the whole workspace, because cargo would compile one package alone again with other
+/// features.
 fn ignored(files: &[&str], at_once: &str) -> Command {
     if has_nextest() {
         let nextest = ["nextest", "run", "--workspace", "--no-fail-fast", "--run-ignored", "only"];

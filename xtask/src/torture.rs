@@ -1,8 +1,9 @@
 //! `cargo xtask torture`: everything that must hold, for as long as is wanted, ending in one table.
 //!
-//! Without `--minutes` it is the short version, a lane of `cargo xtask test`. With it, the parts that
-//! have no end of their own (kills, fuzzing, simulation) continue with further seeds until their share of
-//! the time is used up. A part that fails is a violation: its output is shown, and the others continue.
+//! Without `--minutes` it is the short version, a lane of `cargo xtask test`. With it, the parts
+//! that have no end of their own (kills, fuzzing, simulation) continue with further seeds until
+//! their share of the time is used up. A part that fails is a violation: its output is shown, and
+//! the others continue.
 
 mod table;
 
@@ -78,7 +79,6 @@ const PARTS: [Part; 8] = [
     },
 ];
 
-/// One torture.
 struct Torture {
     length: Length,
     begun: Instant,
@@ -119,6 +119,7 @@ pub(crate) fn torture(length: Length, seed: u64, wanted: &[&str]) -> Result<()> 
     build(length)?;
     let counts = root().join("target/torture/counts.jsonl");
     fs::create_dir_all(counts.parent().unwrap_or(&counts))?;
+    // Tests append to this file, so counts of an earlier torture must not stay in it.
     fs::write(&counts, "").context("writing target/torture/counts.jsonl")?;
     let now = Instant::now();
     let mut torture = Torture {
@@ -135,6 +136,8 @@ pub(crate) fn torture(length: Length, seed: u64, wanted: &[&str]) -> Result<()> 
     for (place, part) in chosen.iter().enumerate() {
         let begun = Instant::now();
         eprintln!("--> {}: {}", part.name, part.what);
+        // Computed again for each part: time that earlier parts did not use, or used too much, is
+        // shared again.
         torture.until = begun + torture.time_for(part, &chosen[place..]);
         if let Err(error) = (part.run)(&mut torture) {
             eprintln!("{error:#}");
@@ -149,8 +152,9 @@ pub(crate) fn torture(length: Length, seed: u64, wanted: &[&str]) -> Result<()> 
     Ok(())
 }
 
-/// Everything is compiled before a clock runs: for the short version as the other tests know it, which
-/// is there already. Where there is time, what only computes is optimised, with every assertion on.
+/// Everything is compiled before a clock runs: for the short version as the other tests know it,
+/// which is there already. Where there is time, what only computes is optimised, with every
+/// assertion on.
 fn build(length: Length) -> Result<()> {
     run(&mut cargo(&["test", "-q", "--workspace", "--no-run"]))?;
     if let Length::For(_) = length {
@@ -174,11 +178,13 @@ impl Torture {
         length.saturating_sub(self.begun.elapsed()) * share / shares.max(1)
     }
 
-    /// Repeats a batch with seeds of its own until the time of the part is used up: once, when it is short.
+    /// Repeats a batch with seeds of its own until the time of the part is used up: once, when it
+    /// is short.
     fn repeat(&mut self, seeds: u64, batch: impl Fn(&Self, u64) -> Result<()>) -> Result<()> {
         loop {
             let seed = self.next;
             self.next += seeds;
+            // At least one batch runs, even if earlier parts took all the time.
             batch(self, seed)?;
             if Instant::now() >= self.until {
                 return Ok(());
@@ -186,14 +192,15 @@ impl Torture {
         }
     }
 
-    /// The tests of a file that have these words in their names, counted. They are those of the whole
-    /// workspace, so that nothing is compiled with other features than before.
+    /// The tests of a file that have these words in their names, counted. They are those of the
+    /// whole workspace, so that nothing is compiled with other features than before.
     fn tests(&self, file: &str, words: &[&str]) -> Command {
         self.counted(&["--workspace", "--test", file], words)
     }
 
     fn counted(&self, target: &[&str], words: &[&str]) -> Command {
         let mut tests = cargo(&["test", "-q"]);
+        // Some of these tests are slow, so a plain `cargo test` ignores them.
         tests.args(target).args(["--", "--include-ignored"]).args(words);
         tests.env("RAYMOND_TALLY", &self.counts);
         tests

@@ -22,6 +22,7 @@ pub(crate) fn words(paths: &[&str]) -> Result<()> {
     let list = top.join("xtask/words.txt");
     let phrases = phrases::parse(&fs::read_to_string(&list)?).context("xtask/words.txt")?;
     let files = readable_files(paths)?;
+    // A mistyped path would otherwise pass without a check.
     ensure!(!files.is_empty(), "no Rust or Markdown file below {paths:?}");
     let mut found = 0;
     for file in &files {

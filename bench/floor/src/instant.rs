@@ -1,7 +1,7 @@
 //! A client that answers at once, in the format of `claude`, so that only its caller is measured.
 //!
-//! The prompt is `turn N of M`; the answer goes to STEP again, and the last one is a result. That it was asked is
-//! a line of the file `turns`.
+//! The prompt is `turn N of M`. The answer leads to STEP again, and the last answer is a result.
+//! Each call adds a line to the file `turns`, so that the benchmark can count the calls.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read as _, Write as _};
@@ -9,6 +9,7 @@ use std::io::{self, Read as _, Write as _};
 fn main() -> io::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words == ["--version"] {
+        // Raymond asks for the version before a run and refuses a program that reports none.
         return writeln!(io::stdout(), "2.1.325 (Claude Code)");
     }
     let after = |flag: &str| words.iter().skip_while(|word| *word != flag).nth(1);
@@ -20,6 +21,7 @@ fn main() -> io::Result<()> {
         prompt.split(|c: char| !c.is_ascii_digit()).filter(|n| !n.is_empty()).collect();
     let is_last = matches!(numbers.as_slice(), [n, of, ..] if n == of);
     let said = if is_last { "<result>done</result>" } else { "<goto>STEP</goto>" };
+    // Before the answer: when the caller has read the answer, the call is counted.
     writeln!(OpenOptions::new().create(true).append(true).open("turns")?, "{session}")?;
     let model = "claude-sonnet-4-5";
     let stream = format!(

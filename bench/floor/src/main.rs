@@ -1,15 +1,16 @@
-//! The floor of the benchmark: what a tool that loses nothing cannot do without. It starts the programs that
-//! Raymond starts, hears them out, and appends and syncs one record for each; it decides and remembers nothing.
+//! The floor of the benchmark: the least work of a tool that loses no data. It starts the programs
+//! that Raymond starts, reads their output, and appends and syncs one record for each. It decides
+//! and remembers nothing.
 //!
 //! ```text
-//! floor steps N PROGRAM WORD…              one after the other
+//! floor steps N PROGRAM WORD…              in sequence
 //! floor workers N PARALLEL PROGRAM WORD…   so many at the same time
-//! floor turns N PROGRAM WORD…              one after the other: a prompt on stdin, and stdout in a file
-//! floor calls N PROGRAM CALLEE CALLER      one after the other: what a callee says is in a file for its caller
+//! floor turns N PROGRAM WORD…              in sequence: a prompt on stdin, stdout in a file
+//! floor calls N PROGRAM CALLEE CALLER      in sequence: the caller reads the callee's output
 //! ```
 //!
-//! Everything is kept in the working directory. A program gets the number of its step in `RAYMOND_VISIT`. Its
-//! output is written to a file; the last program prints a result.
+//! Everything is in the working directory. A program gets the number of its step in
+//! `RAYMOND_VISIT`. Its output is written to a file; the last program prints a result.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -18,6 +19,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Longer texts are kept in a file of their own.
+// In bytes, as in Raymond's journal: the comparison is fair only with the same number of files.
 const LONGEST_INLINE: usize = 16 * 1024;
 
 #[expect(clippy::print_stderr, reason = "a command line talks on stderr")]
@@ -64,6 +66,7 @@ fn workers(n: u32, parallel: u32, words: &[&str]) -> io::Result<()> {
                 return Ok(());
             }
             let said = hear(start(words, number)?)?;
+            // Locked only for the record: the programs of several workers run at the same time.
             let mut journal = journal.lock().map_err(|_| io::Error::other("a worker fell over"))?;
             record(&mut journal, number, &said)?;
         }
@@ -83,6 +86,7 @@ fn turns(n: u32, words: &[&str]) -> io::Result<()> {
             .stdin(Stdio::piped())
             .stdout(File::create(&transcript)?)
             .spawn()?;
+        // Dropped at the end of the block: the client waits for the end of its input.
         if let Some(mut stdin) = child.stdin.take() {
             write!(stdin, "turn {number} of {n}")?;
         }
@@ -98,12 +102,14 @@ fn calls(n: u32, callee: &[&str], caller: &[&str]) -> io::Result<()> {
         let said = hear(start(callee, number)?)?;
         record(&mut journal, number, &said)?;
         let file = format!("said-{number}");
+        // `record` has written a longer text to this file already.
         if said.len() <= LONGEST_INLINE {
             fs::write(&file, &said)?;
         }
         let mut command = command(caller, number)?;
         command.env("RAYMOND_RESULT_FILE", file);
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        // Callers have numbers behind all callees, so that no two records name the same file.
         record(&mut journal, n + number, &hear(child)?)?;
     }
     Ok(())
@@ -114,6 +120,7 @@ fn command(words: &[&str], number: u32) -> io::Result<Command> {
     let (program, words) =
         words.split_first().ok_or_else(|| io::Error::other("there is no program"))?;
     let mut command = Command::new(program);
+    // The scripts of the benchmark look only at the last number, as in Raymond's own value.
     command.args(words).env("RAYMOND_VISIT", format!("floor.main.{number}"));
     Ok(command)
 }
@@ -125,6 +132,7 @@ fn start(words: &[&str], number: u32) -> io::Result<Child> {
 fn hear(mut child: Child) -> io::Result<Vec<u8>> {
     let mut said = Vec::new();
     if let Some(mut stdout) = child.stdout.take() {
+        // Before `wait`: a program that fills the pipe would never end.
         stdout.read_to_end(&mut said)?;
     }
     succeed(&mut child)?;
@@ -142,6 +150,7 @@ fn record(journal: &mut File, number: u32, said: &[u8]) -> io::Result<()> {
         let name = format!("said-{number}");
         let mut file = File::create(&name)?;
         file.write_all(said)?;
+        // Before the journal names the file, as Raymond stores a blob before its record.
         file.sync_data()?;
         line.extend(name.as_bytes());
     } else {
@@ -149,5 +158,6 @@ fn record(journal: &mut File, number: u32, said: &[u8]) -> io::Result<()> {
     }
     line.push(b'\n');
     journal.write_all(&line)?;
+    // One sync for each record: without it the floor would promise less than Raymond.
     journal.sync_data()
 }

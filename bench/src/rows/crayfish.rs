@@ -131,11 +131,13 @@ pub(crate) fn answers(stage: &Stage) -> Result<Vec<Figure>> {
         let answer = answer(items);
         let (cost, reply) = reply(&answer)?;
         ensure!(reply["status"] == "done", "it replied {:.300}", reply.to_string());
+        // A program that drops the answer would be fast.
         ensure!(reply["results"]["ask"]["json"] == answer, "the answer came back changed");
         Ok(cost)
     };
     // The last of many is looked at, too.
     let mut bad = answer(10_000);
+    // A check that looks only at the first items would pass without this.
     bad[9_999]["number"] = json!("many");
     let (_, refused) = reply(&bad)?;
     let again = &refused["requests"][0]["retryContext"]["validationErrors"][0];
@@ -143,6 +145,7 @@ pub(crate) fn answers(stage: &Stage) -> Result<Vec<Figure>> {
     let text = answer(10_000).to_string();
     let syntax = || -> Result<Cost> {
         let begun = Instant::now();
+        // The floor reads the syntax and keeps nothing.
         let _: IgnoredAny = serde_json::from_str(black_box(&text))?;
         Ok(Cost { tree: begun.elapsed().as_secs_f64() * 1e3, ..Cost::default() })
     };

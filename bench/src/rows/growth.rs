@@ -18,11 +18,12 @@ use crate::stage::{Place, Stage, compare};
 use crate::table::{Figure, Goal};
 
 /// The gotos that are measured, and those before them that are not.
+// The first ones overlap with the start of the other agents, so they are not measured.
 const GOTOS: u32 = 1_000;
 const FIRST: u32 = 50;
 
-/// An agent that goes from step to step while others wait for an answer: what each of its steps takes, and how much
-/// memory the others have.
+/// Measures an agent that moves from step to step while others wait for an answer: the cost of each
+/// of its steps, and the memory of the others.
 fn among(stage: &Stage, others: u32) -> Result<Cost> {
     let last = FIRST + GOTOS;
     let step = format!(
@@ -42,6 +43,7 @@ echo \"<goto input='$((n + 1))'>STEP</goto>\"
         ("wf/WAIT.md", "wait"),
         ("replies.yaml", "WAIT: { hang: true }\n"),
     ])?;
+    // All agents wait at the same time, so each needs a slot.
     let most = others + 1;
     let words = format!(
         "run wf --run-id r --replies replies.yaml --quiet --budget none --max-agents {most} --max-parallel {most}"
@@ -54,6 +56,7 @@ echo \"<goto input='$((n + 1))'>STEP</goto>\"
     place.settled(last)?;
     let begun = |event: &Event| matches!(event, Event::TurnStarted { .. });
     let begun = place.events()?.iter().filter(|event| begun(event)).count();
+    // Agents that were never started would cost nothing.
     ensure!(begun >= (others + last) as usize, "only {begun} turns were begun");
     running.signal(Signal::INT)?;
     let came = running.came()?;
@@ -102,6 +105,8 @@ fn kept(place: &Place, folder: &str, (texts, bytes): (u32, u32)) -> Result<()> {
         let path = file?.path();
         if path.is_file() && path.metadata()?.len() >= u64::from(bytes) {
             let text = std::fs::read(path)?;
+            // A file of the right length could contain something else than the text, which consists
+            // of this letter.
             if memchr_iter(b'x', &text).count() >= bytes as usize {
                 whole.insert(Hash::of(&text));
             }
@@ -176,6 +181,7 @@ const CALLS: u32 = 10;
 
 /// Results of so many bytes that a callee returns to its caller, which counts them.
 fn returning(stage: &Stage, bytes: u32) -> Result<[Costs; 2]> {
+    // Columns for the visit, so that all results have the same length but no two are equal.
     const VISIT: u32 = 40;
     let again = format!(
         "test -z \"$RAYMOND_RESULT_FILE\" || wc -c < \"$RAYMOND_RESULT_FILE\" >> sizes
@@ -239,7 +245,9 @@ fn killed(stage: &Stage) -> Result<Place> {
     let words = "run wf --replies replies.yaml --quiet --run-id r";
     let running = place.start(&mut place.ours("raymond", words))?;
     running.until("the last step runs", || place.counted("log", 1).is_ok())?;
+    // Otherwise the row with a snapshot would measure a resume without one.
     running.until("a snapshot is kept", || place.has(SNAPSHOT))?;
+    // Not SIGINT, which would end the run in order: the resume has to recover the last step.
     running.signal(Signal::KILL)?;
     running.came()?;
     let events = place.events()?.len();
@@ -251,6 +259,7 @@ fn killed(stage: &Stage) -> Result<Place> {
 fn resumed(place: &Place, lines: u32) -> Result<Cost> {
     let begun = Instant::now();
     let running = place.start(&mut place.ours("raymond", "resume r --quiet"))?;
+    // The script appends a line each time it starts, so the number of lines counts the resumes.
     let goes_on = running.until("it continues", || place.counted("log", lines).is_ok());
     goes_on.with_context(|| place.read("stderr").unwrap_or_default())?;
     let (wall, taken) = (begun.elapsed().as_secs_f64() * 1e3, running.taken()?);
@@ -274,6 +283,7 @@ pub(crate) fn journals(stage: &Stage) -> Result<Vec<Figure>> {
         resumed(&place, lines.get())
     };
     let with = || {
+        // `without` removes the file, and each round has to start from the same snapshot.
         place.write(SNAPSHOT, &snapshot)?;
         next()
     };
@@ -313,6 +323,7 @@ fn beside(stage: &Stage, states: u32) -> Result<Cost> {
     place.settled(1)?;
     // Each of them is read.
     place.write(&format!("wf/STATE{}.md", states - 1), "---\nno: such key: at all\n---\n")?;
+    // Behind the measurement: a mistake in the last state shows that Raymond reads all of them.
     let refused =
         place.start(&mut place.ours("raymond", "run wf --quiet --budget none"))?.came()?;
     ensure!(!refused.status.success(), "it did not read the last state");

@@ -48,6 +48,7 @@ pub(crate) fn help(stage: &Stage) -> Result<Vec<Figure>> {
     };
     let [ours, nothing, lobster] = compare(
         stage.rounds,
+        // lobster starts once in a round: its start takes long enough to be measured alone.
         [("Raymond", &|| many(ours)), ("true", &|| many(nothing)), ("lobster", &lobster)],
     )?;
     let figure = Figure::new('C', "--help, CPU", "ms", ours.tree()).floor(nothing.tree());
@@ -64,6 +65,7 @@ pub(crate) fn one(stage: &Stage) -> Result<Vec<Figure>> {
             place.printed("done\n")?;
             Ok(cost)
         };
+        // The first run creates `.raymond/`, which has a figure of its own.
         once()?;
         let cost = many(once)?;
         place.counted("steps", 1 + STARTS)?;

@@ -84,6 +84,7 @@ pub(crate) fn scripts(stage: &Stage) -> Result<Vec<Figure>> {
 pub(crate) fn turns(stage: &Stage) -> Result<Vec<Figure>> {
     let client = stage.programs.join("instant");
     let client = client.to_string_lossy();
+    // In the configuration of the user, because a project cannot choose programs.
     let config = format!("claude = {client:?}\n");
     let prompt = format!("turn {{{{visit}}}} of {STEPS}\n");
     let ours = || -> Result<Cost> {
@@ -132,6 +133,7 @@ pub(crate) fn workers(stage: &Stage) -> Result<Vec<Figure>> {
             ("wf/END.sh", "echo '<result>done</result>'\n"),
         ];
         let place = stage.place(&files)?;
+        // 1,001 agents: the workers and `main`, which forks all of them at once.
         let words = "run wf --max-parallel 4 --max-agents 1001 --json --quiet --budget none";
         let cost = place.run(place.ours("raymond", words))?;
         place.counted("steps", WORKERS)?;
@@ -168,6 +170,7 @@ fn every_worker(place: &Place) -> Result<()> {
     ensure!(said["results"]["main"] == "done", "main ended with {}", said["results"]["main"]);
     for n in 1..=WORKERS {
         let result = &said["results"][format!("main_worker{n}")];
+        // A count alone would not notice two workers that got the same attributes.
         ensure!(*result == json!(n.to_string()), "worker {n} ended with {result}");
     }
     Ok(())

@@ -15,6 +15,8 @@ pub(crate) fn source(examples: &Path) -> io::Result<String> {
         writeln!(source, "Example {{ name: {:?}, files: &[", name(&folder)).ok();
         for file in files(&folder)? {
             let path = file.strip_prefix(&folder).unwrap_or(&file).display().to_string();
+            // `include_bytes!` keeps only the content, but an example may contain scripts that a
+            // user calls.
             let executable = fs::metadata(&file)?.permissions().mode() & 0o111 != 0;
             let content = format!("include_bytes!({:?})", file.display().to_string());
             writeln!(source, "({path:?}, {content}, {executable}),").ok();

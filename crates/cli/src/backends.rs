@@ -40,6 +40,7 @@ pub(crate) fn uses_only_replies(settings: &Settings) -> bool {
 /// Returns the configured backend of states that name none, ignoring replies.
 pub(crate) fn default_backend(config: &Layer) -> BackendName {
     let named = config.backend.as_ref().map(|backend| backend.value.as_str());
+    // `scripted` in the configuration names no client that the replies could replace.
     BackendName::new(named.filter(|name| *name != scripted::NAME).unwrap_or(registry::DEFAULT))
 }
 
@@ -52,6 +53,7 @@ pub(crate) fn known(project: &Project, settings: &Settings) -> Backends {
     for kind in CLIENTS {
         backends.add(client(kind, &config, settings));
     }
+    // A missing or broken file of replies must not prevent the recovery of other backends.
     if let Some(Ok(replies)) = settings.replies.as_ref().map(|file| Replies::load(file.as_ref())) {
         add_scripted(&mut backends, settings, replies);
     }
@@ -96,6 +98,8 @@ pub(crate) fn usable(
     if uses_only_replies(settings) {
         return Ok(UsableBackends { backends, clients });
     }
+    // Before the clients are asked for their versions: with a mistake here a real client would be
+    // paid.
     check_replies(config, settings, reachable)?;
     // All clients are added, but only clients of reachable states are checked.
     for state in reachable.prompts() {

@@ -32,6 +32,8 @@ pub(crate) fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
             // A mistyped path must reach `run`, which suggests a workflow; a bare word may be a
             // mistyped command.
             && (std::path::Path::new(&word).exists() || word.contains(['/', '.']))
+            // A folder may have the name of a command; the command wins, and `./name` means the
+            // folder.
             && !commands().contains(&word)
     });
     if names_a_workflow {
@@ -74,6 +76,7 @@ fn mistyped(word: &str, typed: impl Iterator<Item = OsString>) -> Failure {
     let mut command = &program;
     let mut path = String::from("raymond");
     for word in typed {
+        // Every command with subcommands has a generated `help`, which repeats them all.
         let inner = command.find_subcommand(&word).filter(|inner| inner.get_name() != "help");
         let Some(inner) = inner else { break };
         path = format!("{path} {}", inner.get_name());

@@ -54,11 +54,13 @@ pub(crate) fn print_styled(text: &str) -> Result<(), Failure> {
 /// Writes data to stdout unchanged. A closed stdout is not an error, and a stuck one is not tried
 /// twice.
 pub(crate) fn write_stdout(text: &str) -> Result<(), Failure> {
+    // Another thread may still be blocked in a write and hold the lock of stdout.
     if streams::STDOUT.is_given_up() {
         return Ok(());
     }
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        // A reader that closed the pipe, such as `head`, has seen enough.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::environment(format!("could not write to stdout: {error}")))
         }

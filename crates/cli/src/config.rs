@@ -1,8 +1,8 @@
 //! Configuration: the user's file, the project's file, the environment, the flags; later wins.
 //!
 //! All four are layers of one type, and every value keeps its origin. `keys` is the table of all
-//! settings; the other modules read and show what the table describes. An unknown key, or a value of
-//! the wrong type, is an error with a position, because a typo must never drop a budget. The
+//! settings; the other modules read and show what the table describes. An unknown key, or a value
+//! of the wrong type, is an error with a position, because a typo must never drop a budget. The
 //! settings that a resume keeps are decided in `settings`.
 
 mod environment;
@@ -35,6 +35,7 @@ pub(crate) fn load(project: &Project) -> Result<Layer, Failure> {
     let mut mistakes = Vec::new();
     let mut all = Layer::default();
     for (whose, path) in files(project) {
+        // Mistakes are collected over all layers, so that the user sees every mistake at once.
         all = file::read(&path, whose, &mut mistakes)?.over(all);
     }
     let all = environment::read(std::env::vars_os(), &mut mistakes).over(all);

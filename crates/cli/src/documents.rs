@@ -102,6 +102,7 @@ impl DocumentFile {
             DocumentError::Unread { failure: unreadable(path, &name, &error), code }
         })?;
         match reading::read(&bytes) {
+            // Strict JSON is UTF-8, so nothing is replaced here.
             Ok(json) => Ok(Self { name, text: String::from_utf8_lossy(&bytes).into(), json }),
             Err(why) => {
                 let place = Place::of(&String::from_utf8_lossy(&bytes), why.offset..why.offset);
@@ -218,6 +219,7 @@ impl SchemaDirs {
             let wrong = |why: String| {
                 Failure::usage(format!("--schema-path {directory}: {why}")).hint(rule)
             };
+            // A path that leaves the workspace is refused, even if the directory exists.
             if let Err(fault) = opened.check(directory) {
                 return Err(wrong(fault.why.to_string()));
             }

@@ -16,7 +16,6 @@ pub(crate) struct Example {
 /// All examples, by name.
 pub(crate) const EXAMPLES: &[Example] = include!(concat!(env!("OUT_DIR"), "/examples.rs"));
 
-/// Returns the names of the examples.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     EXAMPLES.iter().map(|example| example.name)
 }

@@ -40,6 +40,8 @@ pub(crate) enum SignalOwner {
 
 /// Leaves signals to another part of this process from here on.
 pub(crate) fn hand_over_to(listener: SignalOwner) {
+    // No probe may begin behind this call: it would replace the phase, and a signal would end the
+    // process again.
     *lock_phase() = SignalPhase::HandedOver(listener);
 }
 
@@ -80,6 +82,7 @@ fn listen() -> Result<(), String> {
     let told = |error: io::Error| format!("could not listen for signals: {error}");
     let (ready, is_ready) = mpsc::sync_channel(1);
     let listens = move || {
+        // A runtime of its own, because the one of the command may be blocked or not exist yet.
         let runtime = Builder::new_current_thread().enable_all().build();
         match runtime.and_then(|runtime| Ok((listening(&runtime)?, runtime))) {
             Ok((signals, runtime)) => {
@@ -115,6 +118,7 @@ fn on_signal(signal: Signal) {
         // A poke announces a request in the inbox of a run, and only an owner has one.
         Signal::Wake => return,
     };
+    // Held until the reaction is chosen, so that a probe cannot begin or end in between.
     let mut phase = lock_phase();
     match &*phase {
         SignalPhase::HandedOver(SignalOwner::Owner) | SignalPhase::Ending(_) => {}

@@ -1,7 +1,7 @@
 //! The next command for a run: a line that the user can paste.
 //!
-//! `raymond_core::view` decides which command it is. A command that starts a run again repeats the flags
-//! of the start.
+//! `raymond_core::view` decides which command it is. A command that starts a run again repeats the
+//! flags of the start.
 
 use raymond_core::run::start_flags::StartFlags;
 use raymond_core::run::{Permissions, Program, Ralph, Run, Settings};

@@ -65,6 +65,7 @@ async fn output_within(
     // Every process carries the marker of a turn. A probe belongs to no run, so its marker names
     // none.
     let no_turn = TurnId { agent: AgentId::new("doctor"), visit: 1, turn: 1 };
+    // Before the start, so that a signal between the two also ends the program.
     let guard = ProbeGuard::begin()?;
     let started = start(Spec {
         program: program.as_os_str().to_owned(),
@@ -78,6 +79,7 @@ async fn output_within(
     });
     let process = started.map_err(|error| error.to_string())?;
     let ended = process.finish(&limits, guard.token()).await;
+    // Here a signal that ended the program ends this process, before a misleading error is printed.
     drop(guard);
     match ended.end {
         ProcessEnd::Exited(status) if status.success() => Ok(ended.text),
@@ -98,6 +100,7 @@ async fn output_within(
     }
 }
 
+// Shorter than for turns: a program that only prints its version has nothing to save.
 const SHORT_GRACE: Grace = Grace {
     after_exit: Duration::from_millis(200),
     interrupt: Duration::from_millis(200),

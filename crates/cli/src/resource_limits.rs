@@ -81,6 +81,7 @@ fn threads(count: usize) -> io::Result<()> {
     let gate = Mutex::new(());
     let closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
     thread::scope(|scope| {
+        // The threads wait for each other, so that all of them exist at the same moment.
         let pass = || drop(gate.lock());
         let started =
             (0..count).try_for_each(|_| thread::Builder::new().spawn_scoped(scope, pass).map(drop));
@@ -92,6 +93,7 @@ fn threads(count: usize) -> io::Result<()> {
 /// Starts threads for blocking work in advance, because tokio panics if it cannot start the first
 /// one later.
 pub(crate) fn warm_up(runtime: &tokio::runtime::Runtime) {
+    // Without the barrier one thread could do all tasks, and the others would not be started.
     let together = Arc::new(Barrier::new(THREADS));
     let tasks: Vec<_> = (0..THREADS)
         .map(|_| {

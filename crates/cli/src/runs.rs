@@ -1,8 +1,8 @@
 //! Finds the run that the user means, and reads runs with errors that a user understands.
 //!
 //! A run is named by its id, a unique prefix of the id, or `@last`. Reading goes through
-//! `raymond_engine::inspect`; this module only tells apart runs that never started, lost their journal
-//! or cannot be read.
+//! `raymond_engine::inspect`; this module only tells apart runs that never started, lost their
+//! journal or cannot be read.
 
 use std::path::PathBuf;
 
@@ -148,6 +148,7 @@ pub(crate) fn read_all(project: &Project) -> Result<AllRuns, Failure> {
             }
         }
     }
+    // By recorded time and not by file time, which a copy or a resume changes.
     all.looks.sort_by_key(|look| std::cmp::Reverse(look.head.ledger.started_at));
     Ok(all)
 }

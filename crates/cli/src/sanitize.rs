@@ -32,6 +32,7 @@ pub(crate) fn styled(text: &str) -> String {
             length => safe.push_str(&found[..length]),
         }
         let first = found.chars().next().map_or(0, char::len_utf8);
+        // A rejected sequence loses only its first character; the rest is then harmless text.
         rest = &found[style.max(first)..];
     }
     safe.push_str(rest);

@@ -58,6 +58,7 @@ fn literal_length(quoted: &str) -> usize {
     let mut bytes = quoted.bytes().enumerate().skip(1);
     while let Some((at, byte)) = bytes.next() {
         match byte {
+            // The next byte is escaped and cannot end the literal.
             b'\\' => drop(bytes.next()),
             b'"' => return at + 1,
             _ => {}
@@ -104,6 +105,7 @@ fn names_a_secret(name: &str) -> bool {
     const ENDINGS: [&str; 4] = ["PASSWORD", "PASSWD", "TOKEN", "SECRET"];
     let name = name.to_ascii_uppercase();
     name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| {
+        // Plurals, such as `API_KEYS`.
         let word = word.strip_suffix('S').unwrap_or(word);
         WORDS.contains(&word) || ENDINGS.iter().any(|ending| word.ends_with(ending))
     })

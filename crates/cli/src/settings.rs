@@ -59,6 +59,7 @@ pub(crate) fn layers_of_run(config: Layer, flags: &Layer) -> Layer {
 /// The run keeps the settings of its start, because a file must not undo a flag that was given
 /// then.
 pub(crate) fn layers_of_resume(config: Layer, flags: &Layer) -> Layer {
+    // The only value that each start decides again, so the run has no recorded one to keep.
     let waiting = Layer { no_wait: config.no_wait, ..Layer::default() };
     flags.clone().over(waiting)
 }

@@ -1,4 +1,8 @@
-//! The status of a run in the words that all commands share.
+//! The status of a run, its reason and the next command, in the words that all commands share.
+//!
+//! `raymond_core::view` decides from the journal alone. This module adds the facts that only the
+//! machine knows: edited states, a suspended or distant owner, unreadable transcripts, retries and
+//! leftover processes. The slow ones are added only on request (`with_retries`, `with_processes`).
 
 use std::io;
 
@@ -28,7 +32,6 @@ pub(crate) struct StatusSummary {
     pub(crate) status: Status,
     /// The reason, as one sentence without a full stop.
     pub(crate) why: String,
-    /// The next command.
     pub(crate) next_command: String,
     /// Whether the next command resumes the run.
     resumes: bool,
@@ -133,8 +136,8 @@ impl StatusSummary {
     }
 
     /// Replaces the next command if a resume would fail because it cannot read the transcript of a
-    /// turn in flight. The transcript may contain an answer that is already paid, so a resume refuses
-    /// to ask again.
+    /// turn in flight. The transcript may contain an answer that is already paid, so a resume
+    /// refuses to ask again.
     fn with_unreadable_transcript(mut self, project: &Project, seen: &Inspection) -> Self {
         let run = &seen.head.run;
         if !self.resumes {
@@ -143,7 +146,8 @@ impl StatusSummary {
         let transcripts = project.paths(&run.id).transcripts;
         let unreadable = in_flight(run).find_map(|turn| {
             let path = transcript(&transcripts, &turn.id, turn.attempt);
-            // A missing file does not prevent a resume: the client of that turn has written nothing.
+            // A missing file does not prevent a resume: the client of that turn has written
+            // nothing.
             let error = Transcript::open(&path).err()?;
             (error.kind() != io::ErrorKind::NotFound).then_some((path, error))
         });

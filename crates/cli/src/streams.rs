@@ -50,6 +50,7 @@ pub(crate) fn give_up_stderr() {
 
 /// Whether both lead to the same terminal, pipe or file.
 fn are_same(one: &impl AsFd, other: &impl AsFd) -> bool {
+    // Device and inode identify the target, whichever descriptors lead to it.
     let place = |stream: &dyn AsFd| fstat(stream.as_fd()).map(|found| (found.st_dev, found.st_ino));
     place(one).is_ok_and(|found| place(other) == Ok(found))
 }

@@ -1,4 +1,5 @@
-//! Kinds of workflows by their names, their names in run ids, and the workflow that the user may have meant after a typo.
+//! Workflows by name: their kinds, the names of their runs, and the workflow that the user may have
+//! meant after a typo.
 //!
 //! This module only looks at names on disk. Finding the states of a workflow is in
 //! `raymond_engine::scope`.

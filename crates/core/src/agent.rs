@@ -63,6 +63,7 @@ pub struct EndedAgent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<AgentId>,
     /// How many workers it forked.
+    // For `fork_counters` of the state file, which lists ended agents too.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub forks: u32,
     /// The result. A large one is a reference to a blob.
@@ -140,12 +141,15 @@ impl Agent {
     /// Returns how often the agent has entered the state that it is in, this visit included.
     pub fn visit_count(&self) -> u32 {
         let count = self.visit.location.state().and_then(|state| self.visits.get(state));
+        // Steps are not counted: each execution of a step has a key of its own, so it is the first.
         count.copied().unwrap_or(1)
     }
 
     /// Returns the model that a tag named, if it is meant for this backend: other backends do not
     /// know its name.
     pub fn model_for(&self, backend: &BackendName) -> Option<&String> {
+        // Without `model_of`, no prompt has been entered with the model yet, so it is meant for
+        // this one.
         self.model.as_ref().filter(|_| self.model_of.as_ref().is_none_or(|of| of == backend))
     }
 

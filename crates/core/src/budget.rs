@@ -48,6 +48,7 @@ impl fmt::Display for Micros {
         let (dollars, micros) = (self.0 / 1_000_000, self.0 % 1_000_000);
         if micros % 10_000 == 0 {
             write!(f, "${dollars}.{:02}", micros / 10_000)
+        // Below one cent, four digits could show a charge as zero.
         } else if micros % 100 == 0 || self.0 >= 10_000 {
             write!(f, "${dollars}.{:04}", micros / 100)
         } else {
@@ -77,12 +78,14 @@ impl FromStr for Micros {
             return Err(BadAmount::Negative(text.to_owned()));
         }
         let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
+        // Tested first, because `u64::from_str` accepts a `+`.
         let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
         if (whole.is_empty() && fraction.is_empty()) || !digits(whole) || !digits(fraction) {
             return Err(unreadable());
         }
         let whole: u64 =
             if whole.is_empty() { 0 } else { whole.parse().map_err(|_| unreadable())? };
+        // Only ASCII digits are left, so byte 6 is a character border.
         let micros: u64 = format!("{fraction:0<6}")[..6].parse().map_err(|_| unreadable())?;
         whole
             .checked_mul(1_000_000)
@@ -121,6 +124,7 @@ impl Cost {
     pub fn at_least(self) -> Self {
         match self {
             Self::Free => Self::Free,
+            // `AtLeast(0)` would be charged like `Unknown`, so only `Unknown` is used.
             Self::Reported(Micros::ZERO) | Self::Estimated(Micros::ZERO) | Self::Unknown => {
                 Self::Unknown
             }

@@ -25,6 +25,8 @@ pub struct OwnerClock {
 impl OwnerClock {
     /// Returns the time of the next record. `due` is when the next wait of the run ends.
     pub fn now(&mut self, machine: Reading, due: Option<Timestamp>) -> Timestamp {
+        // Only while something waits: otherwise a clock that was once ahead could never be
+        // corrected.
         let steady = self.last.filter(|_| due.is_some()).map(|last| {
             let passed = machine.uptime.0.saturating_sub(last.uptime.0);
             last.wall + Span(passed)

@@ -2,10 +2,13 @@
 //!
 //! [`reading`] parses text strictly, [`validate`] checks the whole document, and the result is a
 //! flat [`Document`]. Nothing in it is recursive, so a hundred thousand steps are cheap to walk and
-//! to drop. Paths, conditions, templates and keys have modules of their own. A caller sends and
-//! receives an [`envelope`], and every failure has an [`ErrorCode`].
-//! Nothing here runs a step or checks a value against a JSON Schema: the engine and the schema
-//! crate do that. [`crate::steps`] decides which step comes next.
+//! to drop. [`state`] is the progress of a run, and [`walk`] computes what one branch does next. A
+//! caller sends and receives an [`envelope`], and every failure has an [`ErrorCode`].
+//!
+//! A branch has the id of the agent that executes it, and a shared conversation has its session id.
+//! Otherwise this module knows nothing of agents, turns and money: [`crate::steps`] turns its
+//! events into events of a run. Nothing here runs a step or checks a value against a JSON Schema:
+//! the engine and the schema crate do that.
 
 pub mod ask;
 pub mod call;

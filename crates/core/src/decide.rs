@@ -67,6 +67,8 @@ pub fn decide(
             Err(Refusal::Ended(Ending::Cancelled))
         }
         (_, Input::Resume(resumed)) => {
+            // Only a change is checked: conversations already fit the backend they were opened
+            // with.
             if resumed.settings.backend != run.settings.backend {
                 backend_change::check(run, definition, &resumed.settings)?;
             }
@@ -149,6 +151,7 @@ fn stop(run: &Run, phase: Phase, request: StopRequest<'_>) -> Result<Vec<Event>,
         Phase::Stopping(earlier) if earlier >= mode => {
             Ok(vec![Event::StopRequested { mode: earlier, by, key: key.to_owned() }])
         }
+        // An unborn run does not get here: `decide` refuses it.
         Phase::Unborn | Phase::Open | Phase::Stopping(_) => Ok(vec![request]),
         Phase::Ended(Ending::Completed | Ending::Cancelled) => Err(ended(phase)),
         Phase::Ended(_) if mode == StopMode::Cancel => {
@@ -172,6 +175,7 @@ fn answer(
     by: &str,
     key: &str,
 ) -> Result<Vec<Event>, Refusal> {
+    // A request may be delivered twice after a crash: see `stop`.
     if run.keys.contains(key) {
         return Ok(Vec::new());
     }

@@ -1,4 +1,8 @@
 //! Diagnostics: mistakes in a workflow, with file, place, message and hint.
+//!
+//! They are data and not text, because the command line, JSON output and tests show them in
+//! different forms. A [`Remedy`] names no flag: the caller knows the flags. Failures of a run are
+//! in [`crate::failure`].
 
 use std::cell::Cell;
 use std::fmt;
@@ -39,6 +43,7 @@ pub enum Remedy {
 }
 
 /// Whether a diagnostic prevents a start.
+// The order of the variants puts errors before warnings of the same place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -76,7 +81,6 @@ impl Diagnostic {
         Self { severity: Severity::Warning, ..Self::error(code, message) }
     }
 
-    /// Sets the file.
     #[must_use]
     pub fn in_file(self, file: impl Into<String>) -> Self {
         Self { file: Some(file.into()), ..self }
@@ -88,13 +92,11 @@ impl Diagnostic {
         Self { place: Some(Place::of(text, span)), ..self }
     }
 
-    /// Sets the hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// Sets the remedy.
     #[must_use]
     pub fn remedy(self, remedy: Remedy) -> Self {
         Self { remedy: Some(remedy), ..self }
@@ -123,6 +125,7 @@ impl Place {
 pub struct LocationFinder<'t> {
     text: &'t str,
     /// The start of the last place, with its line and column.
+    // A `Cell`, so that a closure that only borrows the finder can use it.
     last: Cell<(usize, usize, usize)>,
 }
 
@@ -150,6 +153,7 @@ impl<'t> LocationFinder<'t> {
 
 /// Returns a hint for the easiest mistake in YAML: a text such as `done: yes` without quotes.
 pub fn yaml_hint(problem: &str) -> Option<String> {
+    // The wording is the library's. If it changes, only the hint is lost.
     let colon = problem.contains("mapping values are not allowed");
     colon.then(|| "a text that holds `: ` needs quotes".to_owned())
 }

@@ -73,6 +73,7 @@ pub enum Kind {
 /// Returns whether a file of this name is a state: it has a supported extension and is not a
 /// README.
 pub fn is_state(name: &str) -> bool {
+    // A README describes the folder to people, in upper or lower case.
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     Extension::of(name).is_some() && !stem.eq_ignore_ascii_case("readme")
 }

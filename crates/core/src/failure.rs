@@ -178,6 +178,7 @@ impl fmt::Display for TurnFailure {
             Self::LostSession { session } => write!(f, "the client knows no session {session}"),
             Self::Script { status, stderr } if stderr.is_empty() => write!(f, "script: {status}"),
             Self::Script { status, stderr } => {
+                // Log lines and `why` show a failure in one line.
                 write!(f, "script: {status}: {}", joined_lines(stderr))
             }
             Self::OutputTooLarge { limit, .. } => {

@@ -85,6 +85,7 @@ impl<K, V> Default for Few<K, V> {
 impl<K: Ord, V> FromIterator<(K, V)> for Few<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         let mut pairs: Vec<(K, V)> = pairs.into_iter().collect();
+        // A stable sort: of equal keys, the later pair must stay behind the earlier one.
         pairs.sort_by(|(one, _), (other, _)| one.cmp(other));
         pairs.dedup_by(|later, earlier| {
             let same = later.0 == earlier.0;
@@ -95,6 +96,7 @@ impl<K: Ord, V> FromIterator<(K, V)> for Few<K, V> {
             }
             same
         });
+        // The map never grows again, and there may be thousands.
         pairs.shrink_to_fit();
         Self(pairs)
     }

@@ -18,6 +18,7 @@ macro_rules! name {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(transparent)]
+        // Shared, because events, queues and maps all contain copies of the same names.
         pub struct $name(Arc<str>);
 
         impl $name {
@@ -61,9 +62,9 @@ macro_rules! name {
     };
 }
 
-/// Returns whether a name is a single part of a path. Files are named after ids, and an id from a
-/// foreign file must not lead to another directory.
+/// Returns whether a name is a single part of a path.
 fn is_part_of_a_path(name: &str) -> bool {
+    // Files are named after ids, and an id from a foreign file must not lead to another directory.
     !name.bytes().any(|byte| matches!(byte, b'/' | 0)) && name != "." && name != ".."
 }
 
@@ -109,6 +110,8 @@ name! {
     Nonce
 }
 
+// The first part finds the processes of discarded records. Parts between the first and the latest
+// are dropped, so that repeated rewinds do not lengthen the nonce.
 impl Nonce {
     /// Returns the nonce after a rewind.
     #[must_use]
@@ -159,6 +162,7 @@ impl FromStr for RunId {
             Err(BadRunId::Empty)
         } else if let Some(c) = text.chars().find(bad) {
             Err(BadRunId::Character(c))
+        // Only ASCII is left here, so bytes are characters.
         } else if text.len() > Self::MAX {
             Err(BadRunId::TooLong(text.len()))
         } else if text.starts_with('-') {
@@ -225,6 +229,7 @@ impl TurnId {
 
     /// Returns the session that a client opens for this turn. `generation` counts lost sessions.
     pub fn session(&self, nonce: &Nonce, generation: u32) -> SessionId {
+        // Never changes: a replay of an older journal must derive the same id (docs/journal.md).
         SessionId::new(uuid(&format!("session\n{nonce}\n{self}\n{generation}")))
     }
 
@@ -294,6 +299,7 @@ impl FromStr for TurnId {
     type Err = BadTurnId;
 
     fn from_str(text: &str) -> Result<Self, BadTurnId> {
+        // From the right, because an agent's name in a foreign file may contain dots.
         let mut parts = text.rsplitn(3, '.');
         let turn = parts.next().and_then(|part| part.parse().ok());
         let visit = parts.next().and_then(|part| part.parse().ok());

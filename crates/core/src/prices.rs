@@ -58,6 +58,7 @@ const TABLE: [(&str, [u32; 4]); 39] = [
     ("claude-opus", [500, 2500, 625, 50]),
     ("claude-opus-4-0", [1500, 7500, 1875, 150]),
     ("claude-opus-4-1", [1500, 7500, 1875, 150]),
+    // For the dated names of Opus 4, such as `claude-opus-4-20250514`.
     ("claude-opus-4-2", [1500, 7500, 1875, 150]),
     ("claude-opus-5-5", [400, 2000, 500, 20]),
     ("claude-sonnet", [300, 1500, 375, 30]),
@@ -110,6 +111,7 @@ impl Prices {
     /// Overrides prices.
     #[must_use]
     pub fn with(mut self, overrides: impl IntoIterator<Item = (String, Price)>) -> Self {
+        // Replaces equal prefixes only: a longer prefix of the table still decides.
         self.0.extend(overrides);
         self
     }
@@ -123,6 +125,7 @@ impl Prices {
             (usage.cache_write, price.cache_write),
             (usage.cache_read, price.cache_read),
         ];
+        // The product of two `u64` does not fit a `u64`.
         let millionths: u128 =
             kinds.iter().map(|(tokens, price)| u128::from(*tokens) * u128::from(price.0)).sum();
         Some(Micros(u64::try_from(millionths.div_ceil(1_000_000)).unwrap_or(u64::MAX)))
@@ -132,6 +135,7 @@ impl Prices {
         // Routers put a vendor before the name: `anthropic/claude-opus-5`, `us.anthropic.claude-…`.
         let name = model.rsplit_once('/').map_or(model, |(_, name)| name);
         let name = name.rsplit_once("anthropic.").map_or(name, |(_, name)| name);
+        // The full name too, because a user may give prices for the models of one router.
         let rest = |known: &str| [model, name].iter().find_map(|n| n.strip_prefix(known));
         let fits = |known: &&String| rest(known).is_some();
         let known = self.0.keys().filter(fits).max_by_key(|known| known.len())?;

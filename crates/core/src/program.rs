@@ -1,10 +1,10 @@
 //! The decisions that differ between the languages of a run.
 //!
-//! A run asks its program here, and nowhere else: how it begins, what follows from a finished or
-//! failed turn, what it does without any input, and how a failed agent is revived. Each answer is in
-//! the module of its language: [`crate::machine`] for states and loops, [`crate::steps`] for
-//! documents. Queues, slots, budget shares and retries are the same for all of them and are decided
-//! in [`crate::decide`].
+//! A run asks its program here how it begins, what follows from a finished or failed turn, what it
+//! does without any input, and how a failed agent is revived. Each answer is in the module of its
+//! language: [`crate::machine`] for states and loops, [`crate::steps`] for documents. Queues,
+//! slots, budget shares and retries are the same for all of them and are decided in
+//! [`crate::decide`]. Other code asks for the language only to choose words, commands and files.
 
 use crate::agent::{Agent, PendingTransition, Session};
 use crate::failure::{Failure, TurnFailure};
@@ -69,6 +69,7 @@ pub(crate) fn fail(decision: &mut Decision<'_>, agent: &Agent, failure: Failure)
             ralph::failed(decision, ralph, agent, failure);
         }
         Program::States | Program::Ralph(_) => {
+            // Without a finished turn there is no transition to keep.
             decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
         }
         Program::Steps(_) => steps::decide::break_off(decision, agent, failure),
@@ -78,6 +79,7 @@ pub(crate) fn fail(decision: &mut Decision<'_>, agent: &Agent, failure: Failure)
 /// Decides what the program does next without any input; `None` if it waits.
 pub(crate) fn advance(decision: Decision<'_>) -> Option<Vec<Event>> {
     match &decision.run.program {
+        // States and loops continue only when a turn ends; a document has steps that need no turn.
         Program::States | Program::Ralph(_) => None,
         Program::Steps(_) => steps::decide::advance(decision),
     }

@@ -43,6 +43,7 @@ impl Default for Redactor {
 impl Redactor {
     /// Creates a redactor for these values and all well-known tokens.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
+        // A newline at the end of a variable would keep its value from matching.
         let trimmed = secrets.into_iter().map(|secret| secret.trim().to_owned());
         let mut secrets: Vec<String> = trimmed.filter(|secret| secret.len() >= SHORTEST).collect();
         secrets.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
@@ -59,6 +60,7 @@ impl Redactor {
         let mut shown = String::new();
         let mut cover = Cover::default();
         cover.advance(self, text, End::Here, &mut shown);
+        // Most texts contain no secret and are not copied for the caller.
         if cover.has_hidden() { Cow::Owned(shown) } else { Cow::Borrowed(text) }
     }
 

@@ -1,7 +1,11 @@
 //! Runs of the step language: the decisions of a document's branches, and the reply to its caller.
 //!
-//! The language itself (documents, expressions, the walk over steps) is in [`crate::crayfish`], which
-//! knows nothing of runs, agents and turns. Here its events become events of a run.
+//! The language itself is in [`crate::crayfish`]. Three places take part in the choice of the next
+//! step, one after the other:
+//!
+//! - [`crate::crayfish::state`] says which branch continues (`next_ready`);
+//! - [`crate::crayfish::walk`] computes from the document what this branch does next;
+//! - `decide` makes events of the run from it: agents, visits, turns, gates, attempts, failures.
 
 pub mod answer;
 pub(crate) mod decide;

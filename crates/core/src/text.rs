@@ -88,6 +88,7 @@ pub fn bytes(n: u64) -> String {
 
 /// Quotes a word for a shell, if necessary.
 pub fn quoted(word: &str) -> String {
+    // Lists harmless characters and not special ones: a forgotten one only gets needless quotes.
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -50,9 +50,9 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Returns the proleptic Gregorian date of a day since 1970-01-01. Written out because core needs
-/// no other part of a date library.
+/// Returns the proleptic Gregorian date of a day since 1970-01-01.
 fn date(days: u64) -> (u64, u64, u64) {
+    // Written out, because this crate needs no other part of a date library.
     // Years are counted from March, so that the leap day is the last day of a year. 719,468 days
     // lie between 0000-03-01 and 1970-01-01; an era of 400 years has 146,097 days.
     let shifted = days + 719_468;
@@ -111,6 +111,7 @@ impl Span {
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
+            // Only whole units, so that the text reads back as the same duration.
             n if n % 86_400_000 == 0 => write!(f, "{}d", n / 86_400_000),
             n if n % 3_600_000 == 0 => write!(f, "{}h", n / 3_600_000),
             n if n % 60_000 == 0 => write!(f, "{}m", n / 60_000),

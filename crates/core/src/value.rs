@@ -12,6 +12,7 @@ pub const INLINE_MAX: usize = 16 * 1024;
 
 /// A text, or a reference to it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+// Unambiguous without a tag: one variant is a JSON string, the other an object.
 #[serde(untagged)]
 pub enum Value {
     /// The text itself, at most [`INLINE_MAX`] bytes.
@@ -84,6 +85,7 @@ impl Value {
 
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
+        // Texts that clients and scripts wrote go through `keep`, which stores large ones.
         debug_assert!(text.len() <= INLINE_MAX);
         Self::Inline(text.to_owned())
     }

@@ -1,10 +1,16 @@
-//! Read models for every user interface: folds of a run's events that only display and never decide.
+//! Read models for every user interface: folds of a run's events that only display and never
+//! decide.
 //!
-//! - [`run_view`]: the present, one row for each agent; the one fold that every screen draws
+//! Three folds of the same events have three purposes. [`crate::run::Run`] is for deciding: it has
+//! only what a decision needs. [`Ledger`] is the stored past: what the run no longer contains and
+//! snapshots keep. [`RunView`] is the present for people: every screen draws it. `RunView::of`
+//! makes it from the other two, so that a viewer who joins later sees the same.
+//!
+//! - [`run_view`]: one row for each agent
 //! - [`view_event`], [`attempt`]: the meaning of an event, which the fold returns
 //! - [`mod@words`], [`costs`]: lines and money, made from these meanings
-//! - [`ledger`], [`summary`], [`path`]: the stored part of the fold, for snapshots
-//! - [`mod@status`], [`mod@why`], [`mod@next_command`]: the state of a run, its cause, the next command
+//! - [`ledger`], [`summary`], [`path`]: the stored past, for snapshots
+//! - [`mod@status`], [`mod@why`], [`mod@next_command`]: the state of a run, its cause, the command
 //! - [`plan`]: the effect of a resume
 //! - [`backend_labels`], [`denied`]: backend names, denied tools
 

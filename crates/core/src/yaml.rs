@@ -34,6 +34,7 @@ pub enum Content {
     Null,
     Bool(bool),
     /// As written.
+    // An amount such as `2.50` must not pass through a float.
     Number(String),
     Text(String),
     List(Vec<Rc<Node>>),
@@ -156,6 +157,8 @@ impl Composer<'_> {
 
     fn put(&mut self, anchor: usize, node: Node, height: usize) -> Result<(), Problem> {
         let tree = Tree { node: Rc::new(node), height };
+        // Known only when it is complete, so an alias inside its own value finds nothing and no
+        // cycle of `Rc` can form.
         if anchor != 0 {
             self.anchors.insert(anchor, tree.clone());
         }
@@ -164,6 +167,7 @@ impl Composer<'_> {
 
     fn attach(&mut self, Tree { node, height }: Tree) -> Result<(), Problem> {
         if let Some(open) = self.open.last_mut() {
+            // Counted here, because the limits of the library do not see through aliases.
             open.height = open.height.max(height);
         }
         match self.open.last_mut().map(|open| &mut open.items) {
@@ -219,6 +223,7 @@ fn collection_tag(tag: Option<&Tag>, kind: &str, span: &Range<usize>) -> Result<
 }
 
 fn unsupported(tag: &Tag, span: &Range<usize>) -> Problem {
+    // Refused and not ignored: the tag asks for a value that the text itself does not have.
     let message = format!("the YAML tag {} means nothing here", tag.original());
     Problem::new(span.clone(), message)
 }

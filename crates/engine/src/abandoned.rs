@@ -3,7 +3,11 @@
 //! Such a call has no run, so no resume would end its processes. A call that is killed leaves the
 //! programs that it started, and the files from which they read long texts. The markers of both contain
 //! the process of the call and the project of its workspace, so this module never finds anything of a
-//! living call, of another project or of another user. Leftovers of runs are in `owned::recover_turns`.
+//! living call, of another project or of another user.
+//!
+//! `raymond_backends::process::abandoned` is the other half: it writes and reads these markers and
+//! searches the processes. This module chooses the project and adds the files. Leftovers of runs
+//! are in `owned::recover_turns`.
 
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,9 @@
 //! Finds out whether the machine has restarted since a file was written.
 //!
-//! Clients do not sync their transcripts, so a power failure may lose the end of a transcript, or all of
-//! it. The costs in the rest are then only a lower bound: see `recovery::after_restart`. Normally the
-//! file that names a client contains the boot in which it started. This module decides if that file is
-//! missing.
+//! Clients do not sync their transcripts, so a power failure may lose the end of a transcript, or
+//! all of it. The costs in the rest are then only a lower bound: see
+//! `recovery::with_possible_cost`. Normally the file that names a client contains the boot in which
+//! it started. This module decides if that file is missing.
 
 use std::fs;
 use std::path::Path;

@@ -196,6 +196,8 @@ impl Tool {
     ) -> Result<CallRun, Box<Reply>> {
         let CheckedRequest { prepared, mut call_inputs, run, schemas: _, mut unasked_outputs } =
             checked;
+        // A call without a `runId` has no journal, so its nonce names this process: if the process
+        // is killed, the next call recognises its programs as abandoned.
         let (project, nonce, new) = match &run {
             Some(_) => {
                 let project = Project::locate(directory).map_err(|error| {
@@ -215,6 +217,9 @@ impl Tool {
         }
         if !unasked_outputs.is_empty() {
             let mut refused = invalid(ErrorCode::UnaskedOutput, "the request", unasked_outputs);
+            // The caller of an existing run may have lost its last reply, so even a refusal
+            // contains the progress. If the run cannot be opened, the mistake in the request is
+            // still the answer.
             if !is_new && let Ok(owned) = self.open(&project, &id, work, &cwd).await {
                 refused = with_progress(refused, &owned.head.run);
             }
@@ -234,8 +239,12 @@ impl Tool {
                 let call = call_inputs.call(&owned.head.run, new, &owned.blobs)?;
                 (owned, vec![start], call)
             }
+            // Creating first and opening on failure decides under the lock: two first calls at the
+            // same time cannot both create the run.
             Err(LaunchError::Exists(_)) => {
                 let mut owned = self.open(&project, &id, work, &cwd).await?;
+                // Only these endings are final: the core refuses to resume them. A failed run gets
+                // new attempts.
                 if let Phase::Ended(Ending::Completed | Ending::Cancelled) = owned.head.run.phase {
                     return Ok(CallRun::Ended(Box::new(owned.head.run)));
                 }
@@ -249,6 +258,8 @@ impl Tool {
                 return Err(refused(ErrorCode::StoreFailed, error.to_string(), Vec::new()));
             }
         };
+        // After the start or the resume, because the core refuses a call before the start; one
+        // batch, so a crash leaves both or neither.
         inputs.push(Input::Call(Box::new(call)));
         Ok(CallRun::Open(Box::new(OpenCall { owned, inputs, call_inputs })))
     }
@@ -262,6 +273,7 @@ impl Tool {
         cwd: &str,
     ) -> Result<OwnedRun, Box<Reply>> {
         let how = OpenOptions {
+            // A call has no user who could confirm that an owner on another host is dead.
             takeover: Takeover::Never,
             truncate_to: None,
             clients: LeftoverClients::End,
@@ -341,6 +353,7 @@ fn is_new(project: &Project, run: Option<&RunId>) -> Result<bool, Box<Reply>> {
 }
 
 /// Returns a project in memory for a call without a `runId`.
+// The seed only decides what survives a simulated crash, which never happens here.
 fn in_memory() -> Project {
     let root = Root::in_directory(Path::new("/"));
     Project { disk: Arc::new(Memory::new(0)), root }

@@ -51,6 +51,7 @@ pub(crate) fn check(project: &Project, run: &RunId) -> Result<(), GitTracked> {
     let directory = project.root.project();
     let git = directory.join(".git");
     let repository = repository(&git, directory).map_err(|source| unknown(&git, source))?;
+    // With the slash at the end, so that the run `r` is not found in the files of `r2`.
     let wanted = format!("{}/runs/{run}/", raymond_store::root::NAME);
     for index in indices(&repository).map_err(|source| unknown(&repository, source))? {
         // A single tracked file is enough: it could be the journal, the lock or a pinned script.
@@ -103,6 +104,8 @@ fn repository(git: &Path, directory: &Path) -> io::Result<PathBuf> {
     open(git, LONGEST_POINTER)?.read_to_end(&mut text)?;
     let repository = pointed(&text, directory)
         .ok_or_else(|| io::Error::other("it does not contain the path of the repository"))?;
+    // A repository that is missing has no index, and would otherwise count as one that tracks
+    // nothing.
     if !repository.is_dir() {
         let gone = format!("there is no repository at {}", repository.display());
         return Err(io::Error::other(gone));

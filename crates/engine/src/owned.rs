@@ -165,11 +165,15 @@ impl OwnedRun {
         // Both checks come before the lock, because taking it already writes a file.
         git_tracked::check(project, run)?;
         paths.refuse_links(project.disk.as_ref())?;
+        // Everything below writes files of the run or ends its processes, which only one process at
+        // a time may do.
         let lock = take_lock(project, &paths, how.takeover)?;
         paths.ensure(project.disk.as_ref())?;
         // Read before the journal is opened: removing an unfinished record changes its time.
         let restarted = boot::is_from_earlier_boot(&paths.journal);
         let machine = if restarted { BootState::Restarted } else { BootState::SameBoot };
+        // Before the journal is opened, because opening refuses a damaged journal, and a rewind is
+        // how a user removes the damage.
         let cut = match how.truncate_to {
             Some(last) => {
                 let to = RewindTo { run, last, backends, machine };
@@ -187,15 +191,21 @@ impl OwnedRun {
         };
         let opened = opened.map_err(|error| explain_unopened(project, error))?;
         let header = fold::header(&opened.header)?;
+        // Before the records are folded: a directory that was renamed contains the journal of
+        // another run.
         fold::check_owner(run, &header)?;
         let mut head = match known.filter(|(_, end)| *end == opened.journal.end()) {
             Some((head, _)) => head,
             None => snapshot::open(&opened.lines, project.disk.as_ref(), Some(&paths.snapshot))?,
         };
+        // A run without a record has no definition to load; `OwnedRun::create` repeats its
+        // creation.
         if head.seq == 0 {
             return Err(OwnError::NeverStarted(run.clone()));
         }
         fold::check_run(&header, &head)?;
+        // Before any process is ended: the processes of a copy carry the same markers, and its lock
+        // is another file.
         check_no_active_copy(project, &header)?;
         // The ballast keeps room on a full disk for outcomes that are already paid for. A full disk
         // now does not stop the run, because it may have room later.
@@ -203,7 +213,13 @@ impl OwnedRun {
         // Before anything is decided: a leftover process may still write to the files of the run.
         let (left, survivors) = end_leftovers(&head.run, how.clients).await;
         let ended = [cut.ended, left].concat();
+        // Before the caller looks for the outcomes of turns: a turn that starts after a rewind may
+        // have the number of a discarded one, and must not find its transcript.
         move_discarded_transcripts(project, &paths, &opened.lines)?;
+        // The sweep comes before this owner writes, because it would remove its temporary files,
+        // too. Only the holder of the lock reads the inbox, so no other process is recording the
+        // requests that are forgotten. The steps that fail if a blob or the definition is lost come
+        // last: even then the leftover processes are dead.
         let blobs = project.blobs(&paths);
         paths.sweep(project.disk.as_ref()).ok();
         read_results(&mut head.run, &blobs)?;

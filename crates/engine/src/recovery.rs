@@ -1,8 +1,9 @@
 //! Turns the findings about turns in flight into the first inputs of a new owner.
 //!
-//! The caller holds the lock and has looked for the client of each turn in flight. A client that still
-//! runs reports later; every other turn has an outcome. All outcomes and the resume itself are one batch, so a crash during recovery leaves nothing half done. This module
-//! does no IO, so that the simulator uses it too; the search is in `owned::recover_turns`.
+//! The caller holds the lock and has looked for the client of each turn in flight. A client that
+//! still runs reports later; every other turn has an outcome. All outcomes and the resume itself
+//! are one batch, so a crash during recovery leaves nothing half done. This module does no IO, so
+//! that the simulator uses it too; the search is in `owned::recover_turns`.
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::run::input::Resume;
@@ -59,6 +60,8 @@ pub fn stop_inputs(
     key: &str,
     new_key: &str,
 ) -> Vec<Input> {
+    // A run that is stopping or has ended knows the key because this request was recorded, and
+    // repeating it must have no effect.
     let answered = run.phase == Phase::Open && run.keys.contains(key);
     let key = if answered { new_key } else { key };
     let mut inputs = reports;

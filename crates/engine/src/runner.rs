@@ -92,6 +92,8 @@ pub async fn drive_until_cancelled(
     watch: &mut (dyn RunWatcher + Send),
     cancel: &CancellationToken,
 ) -> Result<DriveOutcome, RunnerError> {
+    // Before the first process starts: from here on no signal except SIGKILL ends this process
+    // without ending the processes of the run.
     let mut signals = Signals::listen().map_err(RunnerError::Signals)?;
     // Without a subreaper, a daemon that detached itself outlives the run. Nothing else is lost, so
     // a kernel that refuses does not stop the run.
@@ -307,8 +309,9 @@ impl<'w> Runner<'w> {
             // record, so the lock is taken again before the next record.
             self.restore_directory()?;
         }
-        // A request stays in the inbox until its record is durable: if this process dies in between,
-        // the next owner still finds it.
+        // A request stays in the inbox until its record is durable. If this process dies in
+        // between, the next owner drops the file, and a process that still waits for its answer
+        // asks again.
         let keys: Vec<String> = inputs.iter().filter_map(request_key).collect();
         self.adopt_edits()?;
         let now = self.now();

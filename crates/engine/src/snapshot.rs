@@ -36,6 +36,7 @@ struct Build {
 pub fn save(head: &Head, sum: Sum, disk: &dyn Disk, path: &Path) -> Result<(), disk::Error> {
     let Some(build) = build() else { return Ok(()) };
     let state = Saved { build, run: head.run.clone(), ledger: head.ledger.clone() };
+    // A state that cannot be serialised becomes an empty snapshot, which `load` ignores.
     let state = serde_json::to_vec(&state).unwrap_or_default();
     Snapshot { seq: head.seq, sum, state }.write(disk, path)
 }

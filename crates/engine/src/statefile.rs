@@ -1,7 +1,8 @@
 //! The state file: a run as one JSON object, for people and their tools.
 //!
 //! Raymond never reads it. The journal is the truth; this file may be stale after a crash and is
-//! written again. Its fields are documented in docs/.
+//! written again. This module decides the content; `raymond_store::statefile` replaces the file.
+//! docs/durability.md describes the fields.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -120,6 +120,7 @@ impl From<Unread> for Failed {
 }
 
 async fn read(body: Incoming, load: &Load, extras: &RequestExtras) -> Result<Bytes, Failed> {
+    // Before the first byte of the body is read: its id is not known yet, so the refusal has none.
     let place = load.place().map_err(|Busy| Unread::Busy(None))?;
     let text = collect(body, &place).await?;
     // On a blocking thread, because reading a large message would delay other calls.
@@ -142,6 +143,7 @@ async fn read(body: Incoming, load: &Load, extras: &RequestExtras) -> Result<Byt
 // buffer of its own.
 async fn collect(mut body: Incoming, place: &Place) -> Result<Vec<u8>, Failed> {
     let announced = body.size_hint().lower();
+    // Refused before anything is read. A body without a length is counted below.
     if announced > LONGEST as u64 {
         return Err(Unread::TooLong.into());
     }

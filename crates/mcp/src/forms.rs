@@ -30,6 +30,7 @@ impl Way {
             // An empty capability is from versions of the protocol in which forms were the only kind.
             elicits.form.is_some() || elicits.url.is_none()
         };
+        // A model can answer any schema, but a form only a flat one.
         if capabilities.sampling.is_some() {
             return Some(Self::Model);
         }
@@ -45,6 +46,8 @@ impl Way {
             };
             let request_id = request.id().to_string();
             let asked: InputRequest =
+                // The library's type for forms accepts only flat schemas, so parsing decides
+                // whether a form is possible.
                 serde_json::from_value(json!({ "method": method, "params": params })).ok()?;
             Some((request_id, asked))
         };
@@ -114,6 +117,7 @@ enum Answer {
 fn answer(mut response: Json) -> Option<Answer> {
     if let Some(action) = response.get("action") {
         let accepted = action == "accept";
+        // An answer that was declined or cancelled may still have content.
         let content = response.get_mut("content").filter(|_| accepted);
         return content.map(|content| Answer::Filled(content.take()));
     }

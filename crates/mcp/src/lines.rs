@@ -99,6 +99,8 @@ impl<R: AsyncBufRead + Send + Unpin> Lines<R> {
             }
             let end = read.iter().position(|byte| *byte == b'\n');
             let part = &read[..end.unwrap_or(read.len())];
+            // The line is skipped to its end, because the next message begins only after the
+            // newline.
             self.overlong |= self.line.len() + part.len() > LONGEST;
             if self.overlong {
                 self.line.clear();
@@ -121,12 +123,16 @@ impl<R: AsyncBufRead + Send + Unpin> Lines<R> {
         if !load::fits(line) {
             return Err(Unread::TooManyValues(Some(id)));
         }
+        // The place is taken before the message is parsed, because parsing is what needs the
+        // memory.
         let busy = |_| Unread::Busy(Some(id.clone()));
         let place = self.load.place().map_err(busy)?;
         place.reserve(line.len() + load::needed(line)).map_err(busy)?;
         let mut message = message::read(line)?;
         if let JsonRpcMessage::Request(request) = &mut message {
             self.forget_cancelled();
+            // Answers and cancellations name a request by its id alone, so two open requests cannot
+            // share one.
             if self.requests.contains_key(&id) {
                 return Err(Unread::UsedId(id));
             }
@@ -146,6 +152,7 @@ impl<R: AsyncBufRead + Send + Unpin> Lines<R> {
                 cancelled.params.request_id.as_ref().and_then(|id| self.requests.get_mut(id))
             && let Held::Asked(place) = held
         {
+            // Only a weak reference: the place is free as soon as the handler has dropped its copy.
             *held = Held::Cancelled(Arc::downgrade(place));
         }
         Ok(message)

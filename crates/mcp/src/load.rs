@@ -70,10 +70,12 @@ impl Load {
 impl Place {
     /// Reserves this many more bytes for the message of the request.
     pub(crate) fn reserve(&self, bytes: usize) -> Result<(), Busy> {
+        // Rounded up, so that many small messages cannot exceed the sum.
         let blocks = u32::try_from(bytes.div_ceil(1 << 10)).map_err(|_| Busy)?;
         let more = Arc::clone(&self.memory).try_acquire_many_owned(blocks).map_err(|_| Busy)?;
         let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
         match reserved.as_mut() {
+            // One permit for all parts, so that dropping the place releases everything together.
             Some(reserved) => reserved.merge(more),
             None => *reserved = Some(more),
         }

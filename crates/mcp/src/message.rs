@@ -126,6 +126,7 @@ pub(crate) fn shallow(text: &[u8]) -> Result<(Vec<u8>, Option<JsonObject>), Unre
         *place = Json::Object(others);
     }
     let shallow = value.to_string().into_bytes();
+    // Parsed here as well, so that a wrong message is answered under its id.
     serde_json::from_slice::<ClientJsonRpcMessage>(&shallow)
         .map_err(|why| Unread::Shape(why, address(text)))?;
     Ok((shallow, arguments))

@@ -24,6 +24,8 @@ pub(crate) fn list(
     let runs = project.runs().map_err(|error| failed(error.to_string()))?;
     let begin = match cursor.map(str::parse::<RunId>) {
         None => 0,
+        // By name, not by position: a run that is created or deleted between two pages moves no
+        // other run to another page.
         Some(Ok(last)) => runs.partition_point(|run| *run <= last),
         Some(Err(_)) => return Err(unknown_cursor()),
     };

@@ -77,6 +77,8 @@ impl Round {
         if answers.refused {
             self.way = None;
         }
+        // A request id contains its run. Answers for another run would be refused as unasked, and
+        // the whole call with them.
         let of_this_run =
             |id: &str| id.strip_prefix(handle.run.as_str()).is_some_and(|id| id.starts_with(':'));
         let filled = answers.filled.into_iter().filter(|(id, _)| of_this_run(id));

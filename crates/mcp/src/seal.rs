@@ -85,6 +85,8 @@ impl Handle {
             read => read?,
         };
         let handle: Self = RequestStateCodec::try_new(key)?.open_json(sealed)?;
+        // The seal only proves who wrote the handle. The checks below prove that it belongs to this
+        // call.
         if let Some(other) = named.filter(|named| *named != handle.run.as_str()) {
             return Err(Refused::Run(handle.run, other.to_owned()));
         }
@@ -122,6 +124,7 @@ fn new_key(path: &Path) -> io::Result<Vec<u8>> {
     });
     fs::remove_file(&temporary)?;
     placed?;
+    // Not the own key: another process may have been faster, and all must use the same one.
     fs::read(path)
 }
 

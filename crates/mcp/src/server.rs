@@ -1,5 +1,8 @@
-//! Answers the methods of the protocol, in both versions. The client's capabilities come from each request,
-//! or from the handshake in the older version.
+//! Answers the methods of the protocol, in both versions.
+//!
+//! The client's capabilities come from each request, or from the handshake in the older version.
+//! Work of the host runs on other threads: calls of the tool in `calls`, short lookups here. The
+//! transports are in `stdio` and `http`.
 
 use raymond_core::text::excerpt;
 use std::sync::Arc;
@@ -112,6 +115,8 @@ impl ServerHandler for Server {
             );
             return Err(ErrorData::invalid_params(message, None));
         }
+        // Over HTTP the library has read an empty object: its reader would refuse arguments that
+        // are too deep.
         if let Some(beside) = Arguments::of(&context.extensions) {
             request.arguments = Some(beside);
         }
@@ -185,6 +190,7 @@ impl ServerHandler for Server {
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
         if METHODS.contains(&method.as_str()) {
+            // The library passes a known method whose params have another shape as an unknown one.
             let message = format!("{method} takes other params: {}", params(&method));
             return Err(ErrorData::invalid_params(message, None));
         }

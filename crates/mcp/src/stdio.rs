@@ -39,6 +39,7 @@ pub async fn serve(
         }
         Err(error) => Err(ServeError(error.to_string())),
     };
+    // Also after an error: the programs of running calls must end before this process does.
     ending.cancel();
     server.idle().await;
     outcome

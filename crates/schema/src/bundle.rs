@@ -62,6 +62,8 @@ pub(crate) fn gather(source: &Value, library: &dyn Library) -> Result<Bundle, Ve
         documents: Vec::new(),
         names: BTreeMap::new(),
     };
+    // A root that came by name is known under that name, so that references to it lead back to the
+    // root.
     if let Origin::Named { name, .. } = &origin {
         bundle.names.insert(name.clone(), 0);
     }
@@ -72,6 +74,7 @@ pub(crate) fn gather(source: &Value, library: &dyn Library) -> Result<Bundle, Ve
         gatherer.follow(&mut bundle, next);
         next += 1;
     }
+    // Only the whole bundle shows whether an anchor of one name exists in several documents.
     gatherer.faults.extend(bundle.ambiguous_references());
     if !gatherer.faults.is_empty() {
         return Err(gatherer.faults);
@@ -108,6 +111,8 @@ impl Gatherer<'_> {
                 }
             };
             let Some(name) = only_a_name(&start.value) else { break };
+            // Only here can names form a circle without a schema in between; `graph` finds all
+            // other circles.
             if !passed.insert(name.clone()) {
                 let message = format!("`{name}` is nothing but a reference that leads to itself");
                 self.faults.push(start.origin.fault("/$ref", Kind::Circular, message));
@@ -135,6 +140,8 @@ impl Gatherer<'_> {
             if bundle.names.contains_key(&name) {
                 continue;
             }
+            // Before the document is read: two documents that name each other would otherwise be
+            // read without end.
             bundle.names.insert(name.clone(), bundle.documents.len());
             let Some(value) = self.find(&name, &origin, &at) else { continue };
             let origin = origin.leads_to(&name, &at);
@@ -188,6 +195,7 @@ fn read(value: &Value, nesting: usize, dialect: Dialect) -> Result<Index, Vec<Fa
     if !is_schema(value) {
         return fault("", Kind::Invalid, "a schema is an object or a boolean".to_owned());
     }
+    // Before the meta-schema is applied, because its validator recurses.
     if nesting > NESTING_MAX {
         return fault(
             "",
@@ -220,6 +228,7 @@ fn agreed(document: &Value, outer: Option<Dialect>) -> Result<Option<Dialect>, (
 /// Returns the name of a schema that is nothing but a name.
 fn only_a_name(schema: &Value) -> Option<String> {
     let schema = schema.as_object()?;
+    // Another keyword beside the name would be lost if the document replaced the schema.
     if schema.keys().any(|key| key != "$ref" && key != "$schema") {
         return None;
     }
@@ -259,6 +268,7 @@ impl Bundle {
         match target {
             Target::Here(pointer) => format!("{}{pointer}", from.place),
             Target::Document(name) => {
+                // Every name has a document here: `gather` fails if one is missing.
                 let index = self.names.get(name).copied().unwrap_or_default();
                 self.documents.get(index).map_or_else(String::new, |there| there.place.clone())
             }
@@ -269,6 +279,8 @@ impl Bundle {
     pub(crate) fn fault(&self, place: &str, kind: Kind, message: String) -> Fault {
         let inside = |document: &&Document| {
             let rest = place.strip_prefix(document.place.as_str());
+            // The root has an empty place, which is a prefix of everything, so it is only the
+            // fallback.
             !document.place.is_empty()
                 && rest.is_some_and(|rest| rest.is_empty() || split_first(rest).is_some())
         };

@@ -22,6 +22,7 @@ pub(crate) fn compile(bundle: &Bundle) -> Result<Validator, Vec<Fault>> {
         let patterns = patterns.backtrack_limit(BACKTRACKS_MAX).size_limit(PATTERN_MAX);
         let options = jsonschema::options().with_draft(bundle.dialect.draft());
         let options = options.should_validate_formats(false).with_pattern_options(patterns);
+        // A second protection: the bundle has no reference that could be fetched.
         options.offline().build(&bundle.value).map_err(|error| {
             let place = error.schema_path().to_string();
             vec![bundle.fault(&place, Kind::Invalid, describe(&error, &bundle.value))]

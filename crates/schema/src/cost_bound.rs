@@ -30,6 +30,7 @@ pub(crate) fn deepest(
     order: &[usize],
 ) -> Option<usize> {
     let parts = parts(bundle, numbers, edges.len());
+    // A value without parts is checked once. Each round adds one level to the value.
     let mut checks = vec![1_u64; edges.len()];
     for depth in 0..LEVELS {
         let mut named: Vec<BTreeMap<&str, u64>> = vec![BTreeMap::new(); edges.len()];
@@ -52,6 +53,8 @@ pub(crate) fn deepest(
                     *place = place.saturating_add(*count);
                 }
             }
+            // Names exclude each other, because a part has one name; schemas for any name apply in
+            // addition.
             let most = own.values().copied().max().unwrap_or(0);
             next[schema] = most.saturating_add(wide).max(1);
             (named[schema], anywhere[schema]) = (own, wide);
@@ -79,6 +82,8 @@ fn parts(bundle: &Bundle, numbers: &BTreeMap<&str, usize>, count: usize) -> Vec<
                 let way = inner.path.strip_prefix(&from).unwrap_or_default();
                 let keyword = way.split('/').nth(1).unwrap_or_default();
                 let is_idle =
+                    // These check no part of a value: definitions only when they are referred to,
+                    // and names are strings without parts.
                     matches!(keyword, "$defs" | "definitions" | "contentSchema" | "propertyNames");
                 if inner.about == About::Same || is_idle {
                     continue;

@@ -84,6 +84,8 @@ pub(crate) fn index(document: &Value, dialect: Dialect) -> Result<Index, Vec<Fau
     if reader.faults.is_empty() {
         Ok(reader.found)
     } else {
+        // The work list yields faults in no useful order, but messages must not change between two
+        // checks.
         reader.faults.sort_by(|one, other| {
             (&one.path, one.kind, &one.message).cmp(&(&other.path, other.kind, &other.message))
         });
@@ -112,6 +114,7 @@ impl Reader<'_> {
         // A work list instead of recursion, because documents come from users.
         let mut ahead = vec![(at, resource)];
         while let Some((at, resource)) = ahead.pop() {
+            // A reference may lead to a place that the walk has reached already.
             if self.found.schemas.contains_key(&at) {
                 continue;
             }
@@ -163,6 +166,7 @@ impl Reader<'_> {
     fn same_dialect(&mut self, at: &str, schema: &Map<String, Value>) {
         let (kind, message) = match Dialect::declared(schema.get("$schema")) {
             Ok(None) => return,
+            // At the root, `agreed` has compared the drafts already.
             Ok(Some(dialect)) if at.is_empty() || dialect == self.dialect => return,
             Ok(Some(dialect)) => {
                 let (inner, outer) = (dialect.name(), self.dialect.name());
@@ -177,6 +181,7 @@ impl Reader<'_> {
         let Some(name) = name else { return };
         let key = (resource.to_owned(), name.to_owned());
         let before = self.found.anchors.insert(key, at.to_owned());
+        // The same place may be seen twice: `$anchor` and `$dynamicAnchor` can have the same name.
         if before.is_some_and(|before| before != at) {
             let message = format!("the anchor `{name}` appears twice");
             self.faults.push(Fault::new(at.to_owned(), Kind::Invalid, message));
@@ -192,6 +197,8 @@ impl Reader<'_> {
         for keyword in keywords {
             let Some(text) = schema.get(keyword.text()).and_then(Value::as_str) else { continue };
             match Reference::read(text) {
+                // The target of a dynamic reference depends on the documents through which it was
+                // reached, and a bundle has only one document.
                 Ok(Reference::Name(name)) if *keyword != Keyword::Ref => {
                     let message =
                         format!("a `{}` stays in its document, unlike `{name}`", keyword.text());
@@ -252,6 +259,7 @@ impl Reader<'_> {
         if !self.found.schemas.contains_key(&pointer) {
             let outer = self.around(&pointer);
             let (keyword, _) = split_first(&pointer[outer.len()..]).unwrap_or_default();
+            // A `$ref` into `const` or `examples` would turn data of the user into a schema.
             if keywords::holds_data(keyword) {
                 return Err(format!("the value at {pointer} is data, not a schema"));
             }

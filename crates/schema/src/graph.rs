@@ -14,9 +14,12 @@ use crate::stack_bound::StackBound;
 use crate::{Fault, Kind};
 
 /// The most schemas about one value that may be nested; bounds the stack.
+// At this limit, `stack_bound::LEVELS_MAX` still allows a value of 31 levels.
 const CHAIN_MAX: usize = 1000;
 
 /// The most schemas that one value may be checked against; bounds the time.
+// A schema may be small and have many paths: 30 definitions with two references each have a
+// billion.
 const WAYS_MAX: u64 = 1_000_000;
 
 /// Returns the stack that a schema needs, or a fault if it exceeds a limit.
@@ -86,6 +89,8 @@ impl Graph {
                 let Some(Value::Object(schema)) = document.value.pointer(at) else { continue };
                 let from = format!("{}{at}", document.place);
                 for inner in inner(&from, schema, bundle.dialect) {
+                    // Only these can form an endless circle: every other schema goes into a part of
+                    // the value, which is finite.
                     if inner.about == About::Same {
                         add(&from, &inner.path);
                     }
@@ -109,6 +114,8 @@ impl Graph {
                     states[node] = State::Done(self.sum(node, &states));
                     continue;
                 };
+                // Reached before by another path: each node is measured once, so the time is linear
+                // although the paths are not.
                 if next == 0 && matches!(states[node], State::Done(_)) {
                     continue;
                 }
@@ -148,6 +155,8 @@ impl Graph {
         let inside = self.edges[node].iter().map(|inside| states[*inside].measured());
         inside.fold(Measured { chain: 1, ways: 1 }, |sum, inside| Measured {
             chain: sum.chain.max(inside.chain + 1),
+            // Saturating: the number of paths may exceed 64 bits, and any large number is refused
+            // anyway.
             ways: sum.ways.saturating_add(inside.ways),
         })
     }

@@ -85,6 +85,7 @@ pub(crate) fn inner<'a>(
             (Shape::Map | Shape::List, _) => {}
         }
     }
+    // `dependencies` may also contain lists of names, which are not schemas.
     found.retain(|inner| is_schema(inner.value));
     found
 }

@@ -1,4 +1,8 @@
 //! The messages of faults, short for any value and any schema.
+//!
+//! Many readers are models that correct their answer. So a message shows the value if it is short,
+//! and explains a failed `anyOf` by the branch that the value was probably meant for. Values and
+//! schemas come from others and may have megabytes, so every text is bounded while it is written.
 
 use std::cmp::Reverse;
 use std::fmt::{self, Display, Write as _};
@@ -28,6 +32,8 @@ pub(crate) fn describe(error: &ValidationError<'_>, schema: &Value) -> String {
         Some(wanted) => format!("{value} holds another number of such items: {wanted}"),
         None => one(error, &value),
     };
+    // A model may send its JSON inside a string. From a message about the type alone it would
+    // not see what to change.
     if holds_what_is_asked(error) {
         return format!("{own}: it is a text that holds JSON, send the JSON itself");
     }
@@ -72,6 +78,8 @@ fn holds_what_is_asked(error: &ValidationError<'_>) -> bool {
 }
 
 fn fits(asked: JsonTypeSet, held: &Value) -> bool {
+    // `JsonType` of a number is never an integer, although a whole number fits where one is asked
+    // for.
     let is_whole = held.is_i64() || held.is_u64();
     asked.contains(JsonType::from(held)) || (is_whole && asked.contains(JsonType::Integer))
 }

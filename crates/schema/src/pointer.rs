@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 /// Appends a segment to a pointer.
 pub(crate) fn join(base: &str, segment: &str) -> String {
+    // `~` first: the other order would escape the `~` of `~1` again.
     format!("{base}/{}", segment.replace('~', "~0").replace('/', "~1"))
 }
 
@@ -38,6 +39,7 @@ pub(crate) fn decode(fragment: &str) -> Option<String> {
             continue;
         }
         let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+        // `from_str_radix` also takes a sign: `%+1` is not an escape.
         let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
         bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| is_hex)?);
         rest = &rest[2..];

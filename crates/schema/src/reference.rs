@@ -27,6 +27,7 @@ impl Reference {
         if text.contains("://") || text.starts_with("urn:") {
             return Err(format!("`{shown}` is a URL: nothing is fetched, and schemas are named"));
         }
+        // The name becomes a file name in a directory of the user, so it must never be a path.
         let document = text.split('#').next().unwrap_or_default();
         if document.contains(['/', '\\']) {
             return Err(format!("`{shown}` is a path: a schema is named by its file name alone"));
@@ -36,6 +37,7 @@ impl Reference {
                 "`{shown}` leads into another document: only a whole one is named"
             ));
         }
+        // These characters have a meaning in a URI, so others would read such a name differently.
         let is_odd = |c: char| c.is_control() || matches!(c, ':' | '?' | '%');
         if text.is_empty() || text == "." || text == ".." || text.contains(is_odd) {
             return Err(format!("`{shown}` is not the name of a schema"));

@@ -1,4 +1,8 @@
 //! The calls of the validator, and the faults it finds.
+//!
+//! Every call has a stack of sufficient size, from `stack_bound`. The number of errors is bounded
+//! before they are collected, because the validator builds all of them at once. Whether a schema
+//! may be used at all is decided earlier, in `graph`.
 
 use jsonschema::{ValidationError, Validator, draft4, draft6, draft7, draft201909, draft202012};
 use serde_json::Value;
@@ -93,6 +97,8 @@ fn collect_errors<'v>(
     each(value, |_, _| parts += 1);
     if parts.saturating_mul(schema.parts) <= ERRORS_MAX {
         validator.iter_errors(value).take(FAULTS_MAX).collect()
+    // Even a single error contains the errors of every branch, so not even the first one can be
+    // built.
     } else if schema.has_branches {
         Vec::new()
     } else {
@@ -113,6 +119,7 @@ pub(crate) fn depth(value: &Value) -> usize {
 
 /// Calls `look` with a value and everything inside it, each with its depth.
 fn each<'v>(value: &'v Value, mut look: impl FnMut(&'v Value, usize)) {
+    // A work list instead of recursion: this runs before the depth of the value is known.
     let mut ahead = vec![(value, 0)];
     while let Some((value, depth)) = ahead.pop() {
         look(value, depth);

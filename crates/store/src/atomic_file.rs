@@ -97,6 +97,7 @@ impl<'d> Temporary<'d> {
     pub(crate) fn new(disk: &'d dyn Disk, directory: &Path, name: &str) -> Result<Self, Error> {
         let mut n = 0_u64;
         loop {
+            // The number comes first, because a name may contain a dash and a number may not.
             let path = directory.join(format!("{PREFIX}{n}-{name}"));
             match disk.open(&path, Open::New) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => n += 1,

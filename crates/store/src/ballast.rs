@@ -42,6 +42,8 @@ impl Ballast {
         if matches!(self.disk.metadata(&self.path), Ok(Metadata::File(SIZE))) {
             return Ok(());
         }
+        // Not written atomically: a partial ballast still reserves its bytes, and the next call
+        // completes it.
         let opened = self.disk.open(&self.path, Open::Create);
         let mut file = opened.during("create", &self.path)?;
         let written = write(file.as_mut()).and_then(|()| file.sync());

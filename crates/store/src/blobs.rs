@@ -105,6 +105,8 @@ impl Blobs {
     /// Returns whether the blob exists undamaged, and makes it durable. A damaged blob is stored again.
     fn is_stored(&self, hash: &str) -> Result<bool, Error> {
         let path = self.path(hash);
+        // The file is looked for even if it is known: another program may have deleted the
+        // directory.
         if self.is_known(hash) && disk::exists(self.disk.as_ref(), &path)? {
             return Ok(true);
         }

@@ -70,6 +70,7 @@ impl Host for ThisHost {
         let same_machine = process.host == platform::host() || (same_boot && !boot.is_empty());
         if !same_machine {
             Life::Elsewhere
+        // Another boot means another process table, so a process of an earlier boot is dead.
         } else if same_boot && platform::started(process.pid) == Some(process.started) {
             if platform::is_suspended(process.pid) { Life::Suspended } else { Life::Alive }
         } else {

@@ -163,6 +163,8 @@ impl Journal {
         self.file
             .sync()
             .inspect_err(|error| {
+                // Never retried: the kernel may have dropped the pages and marked them as clean, so
+                // a second sync would succeed without writing them.
                 self.health = Health::Poisoned;
                 // Some file systems report a full disk only at the sync. The journal is poisoned, but
                 // the next owner needs room to open it.

@@ -108,6 +108,8 @@ impl Lock {
     ) -> Result<(Self, Owner), Error> {
         let opened = disk.open(path, Open::Create);
         let mut file = opened.during("open the lock", path)?;
+        // The kernel's lock first: the owner in the file is only stable while this process holds
+        // the lock.
         lock_file(file.as_mut(), host, path)?;
         let me = host.me();
         // The name of this process may still be there, if clearing it failed at its last release.
@@ -139,6 +141,7 @@ impl Lock {
         host: &dyn Host,
         path: &Path,
     ) -> Result<Option<(Owner, Life)>, Error> {
+        // Read only: a command that only shows a run must not create the file.
         let mut file = match disk.open(path, Open::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.during("open the lock", path)?,
@@ -174,6 +177,8 @@ fn lock_file(file: &mut dyn Handle, host: &dyn Host, path: &Path) -> Result<(), 
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return Err(error).during("lock", path)?,
         }
+        // The file is read again in every round, because a new owner writes its name only after it
+        // has the lock.
         if let Some(owner) = read_owner(file)
             && host.life(&owner.process) != Life::Gone
         {

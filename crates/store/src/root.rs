@@ -221,6 +221,7 @@ impl RunPaths {
             Err(error) if is_absent(&error) => return Ok(()),
             names => names.during("list", from)?,
         };
+        // Directories are those of earlier rewinds, which stay where they are.
         let is_file = |name: &str| matches!(disk.metadata(&from.join(name)), Ok(Metadata::File(_)));
         let names = names.iter().filter_map(|name| name.to_str());
         let names: Vec<&str> = names.filter(|name| is_file(name) && !is_kept(name)).collect();
@@ -253,6 +254,7 @@ impl RunPaths {
     /// Refuses a run whose directory or state file is behind a link. Links inside the directory do not
     /// matter here, because removal follows no link.
     pub fn refuse_links_above(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
+        // The user chose the path of the project, links included, so the search ends there.
         let above = self.directory.ancestors().take_while(|above| *above != self.base);
         let mut directories = above.chain(self.state.parent());
         directories.try_for_each(|directory| refuse_link(disk, directory))
@@ -284,6 +286,8 @@ impl RunPaths {
             }
             n += 1;
         };
+        // One rename instead of many removals: after a crash the run exists completely or not at
+        // all.
         disk.rename(&self.directory, &aside).during("set aside", &self.directory)?;
         disk::sync_dir(disk, runs)?;
         Ok(aside)
@@ -343,6 +347,8 @@ fn remove_all(
     disk: &dyn Disk,
     paths: impl IntoIterator<Item = PathBuf>,
 ) -> Result<(), disk::Error> {
+    // Collected before the first error is looked at, because a lazy iterator would stop at that
+    // error.
     let removed: Vec<_> = paths.into_iter().map(|path| remove_tree(disk, &path)).collect();
     removed.into_iter().collect()
 }

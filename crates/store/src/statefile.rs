@@ -1,7 +1,8 @@
 //! Writes the state file: the state of a run for people and tools.
 //!
 //! The file is derived from the journal, and Raymond never reads it, so nothing is synced. A reader
-//! always sees a complete file; a power cut may lose the latest one.
+//! always sees a complete file; a power cut may lose the latest one. The content comes from
+//! `raymond_engine::statefile`, because this crate does not know what a run is.
 
 use std::path::Path;
 

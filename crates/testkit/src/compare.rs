@@ -44,11 +44,14 @@ struct Comparison {
 impl Comparison {
     fn new(seed: u64) -> Self {
         let mut dice = Dice::new(seed ^ 0xc0de);
+        // By the seed and not by the dice, so that a run of any range has both halves.
         let disturbed = seed % 2 == 1;
         let mut workflow = RandomWorkflow::random(&mut dice);
         if disturbed {
             workflow.drop_budgets();
         }
+        // Without forks, because the reference lets only the failing agent wait for a login.
+        // Without faults, because a resume after a crash would end that wait early.
         let alone = !disturbed && dice.percent(25);
         let random_agents = RandomAgents {
             seed,
@@ -96,7 +99,9 @@ impl Comparison {
         let (definition, replies) =
             (self.workflow.definition()?, Box::new(self.random_agents.clone()));
         let mut host = Host::new(seeds, definition, replies, self.settings.clone())?;
+        // Otherwise five crashes in a row would fail an agent, which the reference cannot know.
         host.leftovers = Leftovers::Progress;
+        // The reference ends with the first failure, so no user resumes the failed run either.
         host.help_limits = HelpLimits::NONE;
         Ok(host)
     }
@@ -107,6 +112,8 @@ impl Comparison {
             max_agents: self.settings.max_agents,
             reminders: self.settings.reminders,
             retries: self.settings.retries,
+            // Far more than any of these runs needs; a workflow that loops forever must not hang
+            // the test.
             max_attempts: 20_000,
         };
         let mut oracle = |attempt: Attempt<'_>| answer(&self.random_agents, attempt);
@@ -129,6 +136,7 @@ fn answer(random_agents: &RandomAgents, attempt: Attempt<'_>) -> Answer {
         count: attempt.count,
         turn: attempt.turn,
         attempt: attempt.attempt,
+        // Comparable agents depend on none of these three.
         finished: 0,
         backend: "",
         cap: None,
@@ -147,6 +155,8 @@ fn answer(random_agents: &RandomAgents, attempt: Attempt<'_>) -> Answer {
     };
     let cost = match cost {
         Cost::Reported(amount) => amount,
+        // Only scripts are free here. The other three need the full behaviour, which is never
+        // compared.
         Cost::Free | Cost::Estimated(_) | Cost::AtLeast(_) | Cost::Unknown => Micros::ZERO,
     };
     Answer { cost, outcome }
@@ -191,6 +201,7 @@ pub fn compare_histories(expected: &History, found: &History) -> Result<usize, V
         }
     }
     match found.keys().find(|agent| !expected.contains_key(*agent)) {
+        // A revived agent may fork workers that the reference never sees.
         Some(agent) if !revived => Err(Violation(format!("unexpected agent {agent}"))),
         Some(_) | None => Ok(expected.values().map(Vec::len).sum()),
     }

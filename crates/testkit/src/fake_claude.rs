@@ -11,6 +11,7 @@
 //! | `say TEXT` | a message; the last one is the final text (`\n` is a newline) |
 //! | `more TEXT`, `pad BYTES` | a further block of the same message |
 //! | `cost USD`, `cap` | spends this amount (default: 0.01); spends all of `--max-budget-usd` |
+//! | `claim-cap` | reports that the cap is reached, but no cost: the end |
 //! | `usage IN OUT` | the tokens that the next messages report |
 //! | `tool NAME INPUT` | a tool call, denied unless the flags allow it |
 //! | `deny NAME INPUT`, `tool-tag TEXT` | a tool call that is denied; one whose output is TEXT |
@@ -54,6 +55,7 @@ pub const VERSION: &str = "2.1.325 (Claude Code)";
 /// Runs the program with the arguments of this process.
 pub fn run() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
+    // First: the processes that a script starts are the same program with other arguments.
     if let Some(kind) = child_processes::parse_task(&words) {
         return child_processes::run_task(kind);
     }

@@ -94,10 +94,12 @@ impl NewGolden<'_> {
         if golden.exists() {
             return Ok(());
         }
+        // A journal that failed half way must not look like a golden one, so it gets its name last.
         let unfinished = directory().join(format!(".new-{}", self.name));
         let new = Golden { name: self.name.to_owned(), directory: unfinished };
         let made = self.make(&new);
         let made = made.and_then(|()| error_text(fs::rename(&new.directory, &golden.directory)));
+        // After a successful rename there is nothing to remove.
         fs::remove_dir_all(&new.directory).ok();
         made
     }
@@ -117,10 +119,13 @@ impl NewGolden<'_> {
         }
         for hash in named {
             let stored = golden.blobs().put(&(self.blob)(&hash)?);
+            // A blob under a wrong name would be committed, and every later release would have to
+            // read it.
             if stored.map_err(|error| error.to_string())? != hash {
                 return Err(format!("{}: the blob {hash} is another one", self.name));
             }
         }
+        // From the written file, so that the expected run is what a reader of the journal gets.
         let run = serde_json::to_string_pretty(&golden.applied()?);
         let run = run.map_err(|error| error.to_string())? + "\n";
         error_text(fs::write(golden.directory.join("run.json"), run))

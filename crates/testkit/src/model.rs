@@ -102,6 +102,8 @@ impl Model {
     /// Sets the state of the network for every request that arrives after this returns.
     pub fn set_network(&self, network: NetworkState) -> io::Result<()> {
         let stopped = || io::Error::other("the server has stopped");
+        // A confirmation, because a test sends its next request right after this call, and the
+        // server runs on another thread.
         let (done, set) = std::sync::mpsc::channel();
         let changes = self.changes.as_ref().ok_or_else(stopped)?;
         changes.send((network, done)).map_err(|_| stopped())?;
@@ -138,6 +140,8 @@ impl Model {
 
 impl Drop for Model {
     fn drop(&mut self) {
+        // Before the join: the server ends when this channel closes, and the join would wait
+        // forever.
         self.changes = None;
         if let Some(thread) = self.thread.take() {
             thread.join().ok();

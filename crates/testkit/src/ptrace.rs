@@ -55,12 +55,14 @@ pub fn follow(
     mut at: impl FnMut(&Call) -> Action,
 ) -> io::Result<FollowEnd> {
     let pid = Pid::from_raw(pid.cast_signed());
+    // The shell has stopped itself, so no call of the program can be missed before the seize.
     wait(pid, WaitPidFlag::WSTOPPED)?;
     // EXITKILL ends the program if the test dies; TRACESYSGOOD marks stops at system calls.
     ptrace::seize(pid, Options::PTRACE_O_TRACESYSGOOD | Options::PTRACE_O_EXITKILL)?;
     kill(pid, Signal::SIGCONT)?;
     let mut tracee = Tracee {
         pid,
+        // `/proc/PID/exe` is a path without links.
         program: program.canonicalize()?,
         is_program: false,
         state: SyscallState::Outside,
@@ -77,6 +79,8 @@ pub fn follow(
                             return Ok(FollowEnd::At(call));
                         }
                         Action::Send(signal) => {
+                            // The signal is delivered with the detach, so the process gets it
+                            // exactly at this call.
                             ptrace::detach(pid, signal)?;
                             return Ok(FollowEnd::At(call));
                         }
@@ -84,6 +88,8 @@ pub fn follow(
                 }
                 None
             }
+            // A signal from elsewhere stops a traced process first. It is passed on, or it would be
+            // lost.
             WaitStatus::Stopped(_, signal) => Some(signal),
             _ => None,
         };
@@ -100,6 +106,7 @@ pub fn follow(
 fn wait(pid: Pid, changes: WaitPidFlag) -> io::Result<WaitStatus> {
     let status = waitid(Id::Pid(pid), changes | WaitPidFlag::WNOWAIT)?;
     if !matches!(status, WaitStatus::Exited(..) | WaitStatus::Signaled(..)) {
+        // A stop must be consumed, or the next wait would report it again.
         waitid(Id::Pid(pid), WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG)?;
     }
     Ok(status)

@@ -2,7 +2,9 @@
 //! alone.
 //!
 //! Random workflows run in the engine and in [`interpret`]; their histories must be the same text.
-//! Random texts go through core's scanner and through [`read`].
+//! Random texts go through core's scanner and through [`read`]. The reference takes only plain
+//! types from core, such as ids and names of tags. It has no events and no scheduler, and runs one
+//! agent after the other, so that a mistake in the design of core is not repeated here.
 //!
 //! The reference leaves out everything that depends on timing. There is no cap on money, no agent
 //! waits for a free place, and a quota failure only repeats the turn. An `auth` or `environment`
@@ -37,14 +39,14 @@
 //! - `failed`: once per failed attempt (attempts count from 1 in each turn). KIND: `transient`,
 //!   `timeout`, `quota`, `auth`, `environment`, `task`, `lost_session`, `script`.
 //! - `remind`: a reminder that is given; the turn that gives it follows. FAULT: `no_tag`,
-//!   `several_tags`, `malformed`, `unresolved`, `next_differs`, `no_directory`, `forbidden`. The
-//!   fault for which no reminder is left shows in `fail` only.
+//!   `several_tags`, `malformed`, `unresolved`, `next_differs`, `no_directory`, `forbidden`,
+//!   `other_backend`. The fault for which no reminder is left shows in `fail` only.
 //! - `move`: the transition that ends the visit; the state is the one that is entered, and
 //!   `instead-of` the one that `max_visits` closed. A result that ends its agent is only an `end`.
 //! - `fork`: one per worker, after the parent's `move`, in tag order, among the parent's lines.
 //!   Attributes in the order of their names.
-//! - `fail`: FAILURE is a KIND, `protocol FAULT`, `visits`, `visit_budget`, `too_many_agents` or
-//!   `too_deep`.
+//! - `fail`: FAILURE is a KIND, `protocol FAULT`, `visits`, `other_backend`, `visit_budget`,
+//!   `too_many_agents` or `too_deep`.
 
 mod agent;
 mod decide;

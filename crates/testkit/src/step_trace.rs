@@ -63,11 +63,15 @@ pub(crate) fn trace_of(run: &Run) -> Result<StepTrace, Violation> {
         let Some(Branch { at: Position::Failed(key), born, .. }) = flow.branches.get(agent) else {
             return Err(Violation(format!("{agent} failed, and its branch did not")));
         };
+        // Agents fail in any order. Sorted by their iterations, failures have the order of the
+        // list, which is the order of the reference.
         let place: Vec<u32> = born.iter().map(|born| born.number).collect();
         let step = key.step.to_string();
         failures.insert((place, step.clone()), (step, code.to_string()));
     }
     trace.failures = failures.into_values().collect();
+    // Checked here, because a trace has no phase: a run that fails without a failed step would
+    // pass.
     let completed = run.phase == Phase::Ended(Ending::Completed);
     if completed != trace.failures.is_empty() {
         return Err(Violation(format!("{:?} with {:?}", run.phase, trace.failures)));
@@ -98,14 +102,17 @@ pub(crate) fn call_of(call: &ExecCall) -> Json {
 
 /// Returns the question in a message, in the format of the reference.
 pub(crate) fn question_of(message: &str, attempt: u32) -> Result<Json, Violation> {
+    // The sentence before the envelope may change; only the envelope is specified.
     let envelope = message.find('{').map(|at| serde_json::from_str::<Json>(&message[at..]));
     let Some(Ok(envelope)) = envelope else {
         return Err(Violation(format!("{message:?} has no envelope")));
     };
+    // Every wrong answer of the simulation has this one problem.
     let retried = envelope["retryContext"]["validationErrors"] == json!(["/n: as planned"]);
     if envelope["task"]["attempt"] != attempt || retried != (attempt > 1) {
         return Err(Violation(format!("attempt {attempt} gets the envelope {envelope}")));
     }
+    // A list, because an absent input and an input of null are different questions.
     let input = envelope.get("input").map_or_else(|| json!([]), |input| json!([input]));
     Ok(json!([envelope["instructions"], input]))
 }

@@ -66,12 +66,16 @@ pub fn sweep(case: &Case, stride: usize) -> Result<Counts, Box<SweepFailure>> {
         run(case, plain).map_err(|violation| SweepFailure { spec: plain, violation })?;
     let expected = &undisturbed.history;
     let mut counts = Counts { calls: undisturbed.points.len(), ..Counts::default() };
+    // The calls of the run without faults: up to the fault both runs are the same, so these numbers
+    // hold for every run of the sweep.
     for (call, point) in undisturbed.points.iter().enumerate() {
         let faults = MachineFault::ALL.into_iter().filter(|fault| fault.applies_to(*point));
         for fault in faults {
             let spec = RunSpec { first: Some((call, fault)), ..plain };
             counts.crashes += 1;
             let recovery = check(case, spec, expected)?;
+            // Each crash has many calls in its recovery, so a short sweep repeats only a sample of
+            // the crashes.
             if !counts.crashes.is_multiple_of(stride) {
                 continue;
             }
@@ -131,6 +135,8 @@ fn run(case: &Case, spec: RunSpec) -> Result<RunResult, Violation> {
     let (mut host, mut faults) = begin(case, spec)?;
     drive(&mut host, &mut faults)?;
     if spec.first.is_none() {
+        // Only without faults, because a crash can change the number of turns: an interrupted
+        // attempt may use up the budget of its visit.
         case.check_all_replies_used(host.world.borrow().finished_turns())?;
     }
     let (history, points) = (host.history(), host.faults.points(0));
@@ -169,6 +175,8 @@ impl FaultInjector for PlannedFaults {
     fn inject(&mut self, host: &mut Host) -> Result<bool, Violation> {
         let finished = host.world.borrow().finished_turns();
         let known = host.world.borrow().last.keys.contains("stop");
+        // By the key in the journal, not by a flag: a crash decides whether the request was
+        // recorded, and a request that was not recorded must be repeated.
         if known || self.stop.is_none_or(|after| finished < after) {
             return Ok(false);
         }
@@ -177,6 +185,8 @@ impl FaultInjector for PlannedFaults {
     }
 
     fn before_boot(&mut self, host: &mut Host) {
+        // Only the first recovery after the first fault; boots after an ordinary end are not
+        // recoveries.
         if host.downs != 1 || self.recovery_start.is_some() {
             return;
         }

@@ -1,10 +1,9 @@
-//! Looks for inputs that reach new code, for a given time:
-//! `hunt TARGET MINUTES [SEED]`.
+//! Looks for inputs that reach new code, for a given time: `hunt TARGET MINUTES [SEED]`.
 //!
-//! An input that breaks a rule is kept in `fuzz/found` and ends the hunt. An input that reaches new code
-//! goes into the pool. The smallest inputs that reach new places go into `fuzz/found/new-TARGET`; move
-//! those worth keeping into the corpus. Without a build that counts (see `CONTRIBUTING.md`) it is a
-//! long campaign and nothing more.
+//! An input that breaks a rule is kept in `fuzz/found` and ends the hunt. An input that reaches new
+//! code goes into the pool. The smallest inputs that reach new places go into
+//! `fuzz/found/new-TARGET`; move those worth keeping into the corpus. Without a build that counts
+//! (see `CONTRIBUTING.md`), a hunt is only a long campaign.
 
 use std::env;
 use std::fs;
@@ -67,12 +66,14 @@ fn reaches(target: &Target, input: &[u8], seen: &mut Seen) -> anyhow::Result<boo
     Ok(seen.grew())
 }
 
-/// Keeps those of the new inputs that reach a place which neither the corpus nor a smaller one of them
-/// reaches.
+/// Keeps those of the new inputs that reach a place which neither the corpus nor a smaller new
+/// input reaches.
 fn distil(target: &Target, known: &[Vec<u8>], new: &[Vec<u8>]) -> anyhow::Result<usize> {
     let directory =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("found").join(format!("new-{}", target.name));
     fs::create_dir_all(&directory)?;
+    // From the start, because the hunt kept inputs in the order of discovery, and a smaller one
+    // found later may reach the same places.
     let mut seen = Seen::default();
     for input in known {
         reaches(target, input, &mut seen)?;
@@ -83,6 +84,8 @@ fn distil(target: &Target, known: &[Vec<u8>], new: &[Vec<u8>]) -> anyhow::Result
     for input in new {
         let before = seen.places();
         reaches(target, input, &mut seen)?;
+        // Places and not counts: an input that only repeats known code is not worth a file in the
+        // corpus.
         if seen.places() > before {
             kept += 1;
             let name = Hash::of(input).to_string();

@@ -1,7 +1,9 @@
-//! Archives as scopes: all loaded files are flat, bounded and have plain names; nothing is unpacked.
+//! Archives as scopes: all loaded files are flat, bounded and have plain names. Nothing is
+//! unpacked.
 //!
-//! A changed byte of an archive mostly breaks one of its sums. So the bytes are also taken for dice that
-//! build an archive whose headers agree with each other, with hostile names, sizes and kinds in it.
+//! A changed byte of an archive mostly breaks one of its checksums. So the bytes also seed dice
+//! that build an archive whose headers agree with each other, with hostile names, sizes and kinds
+//! in it.
 
 mod build;
 
@@ -53,11 +55,13 @@ fn check(bytes: &[u8]) {
     BENCH.with_borrow_mut(|bench| {
         let bench = bench.get_or_insert_with(|| tempfile::tempdir().expect("a directory"));
         load(bench.path(), bytes);
+        // Keyed by the input, so that a kept input builds the same archive again.
         let mut dice = Dice::keyed(0, &Hash::of(bytes).to_string());
         let built = build::archive(&mut dice);
         let Some(loaded) = load(bench.path(), &built.bytes) else { return };
         for file in &loaded.files {
             let holds = built.entries.iter().any(|(name, content)| {
+                // By content too: an archive may contain the same name twice.
                 name.rsplit('/').next() == Some(&file.name) && **content == *file.bytes
             });
             assert!(holds, "{:?} is not what was packed", file.name);
@@ -79,6 +83,7 @@ fn load(bench: &Path, bytes: &[u8]) -> Option<LoadedScope> {
     assert!(loaded.files.len() <= MOST_ENTRIES, "{} files", loaded.files.len());
     let size: u64 = loaded.files.iter().map(|file| file.bytes.len() as u64).sum();
     assert!(size <= MOST_BYTES, "{size} bytes");
+    // File systems that ignore case would write both files to one place.
     let folded: BTreeSet<String> =
         loaded.files.iter().map(|file| file.name.to_lowercase()).collect();
     assert_eq!(folded.len(), loaded.files.len(), "two files have one name");
@@ -86,6 +91,7 @@ fn load(bench: &Path, bytes: &[u8]) -> Option<LoadedScope> {
         let name = &*file.name;
         let plain = !name.contains(['/', '\\', '\0']) && !name.chars().any(char::is_control);
         assert!(plain && name != "." && name != ".." && is_state(name), "{name:?} is no state");
+        // 255 bytes is the limit of common file systems.
         assert!(name.len() <= 255, "no file can have a name of {} bytes", name.len());
     }
     Some(loaded)

@@ -1,5 +1,5 @@
-//! Documents of steps: strict JSON is what the ordinary reader takes for JSON, every problem leads into
-//! the document, and a document that was printed is the same document.
+//! Documents of steps. Strict JSON is also JSON for the ordinary reader, every problem points into
+//! the document, and a printed document is read as the same document.
 
 use raymond_core::crayfish::reading::{self, Reason, Unreadable};
 use raymond_core::crayfish::validate::{doubts, schemas};
@@ -85,6 +85,7 @@ fn check(bytes: &[u8]) {
     let found = schemas(&value);
     assert!(found.iter().all(|(pointer, schema)| value.pointer(pointer) == Some(*schema)));
     let parsed = Document::parse(&value);
+    // A run keeps its document as printed text and reads it again at every resume.
     let printed = reading::read(value.to_string().as_bytes()).expect("what is printed can be read");
     assert_eq!(printed, value, "printing changes the value");
     let again = Document::parse(&printed);
@@ -101,9 +102,11 @@ pub(super) fn check_reading(bytes: &[u8], read: &Result<Value, Unreadable>) {
     match (read, ordinary) {
         (Ok(value), Ok(other)) => assert_eq!(*value, other, "two readers read something else"),
         (Ok(_), Err(error)) => {
+            // The ordinary reader stops at 128 levels; the strict one has a limit of its own.
             assert!(error.to_string().contains("recursion limit"), "this is not JSON: {error}");
         }
         (Err(unread), other) => {
+            // Readers disagree about duplicate keys, so a document with one could mean two things.
             let stricter = matches!(unread.reason, Reason::DuplicateKey(_) | Reason::TooDeep(_));
             assert!(stricter || other.is_err(), "this is JSON: {unread}");
             let before = String::from_utf8_lossy(&bytes[..unread.offset]);
@@ -114,9 +117,11 @@ pub(super) fn check_reading(bytes: &[u8], read: &Result<Value, Unreadable>) {
     }
 }
 
-/// Checks that all problems are reported, that their texts are bounded, and that they point into the text.
+/// Checks that problems are reported, that their texts are bounded, and that they point into the
+/// text.
 pub(super) fn check_problems(text: &str, problems: &[Problem]) {
     assert!(!problems.is_empty(), "it is refused, and nothing is said");
+    // A thousand, and one that says how many more there are.
     assert!(problems.len() <= 1_001, "{} problems are told", problems.len());
     let places = reading::places(text, problems.iter().map(|problem| &*problem.path));
     assert_eq!(places.len(), problems.len());

@@ -1,4 +1,4 @@
-//! Prompts: every mistake has a place inside the text, and what is read does not depend on who reads it.
+//! Prompts: every mistake has a place inside the text, and reading twice gives the same result.
 
 use std::borrow::Cow;
 
@@ -91,9 +91,11 @@ pub(super) fn check_places(text: &str, diagnostics: &[Diagnostic]) {
 fn check_template(body: &str) {
     let rendered = template::render(body, &mut |_| None);
     assert_eq!(rendered.text, body, "a template without values changes the text");
+    // A value comes from a model. If it were read as a template, it could ask for other values.
     let value = "{{result}}{{";
     let rendered = template::render(body, &mut |_| Some(Cow::Borrowed(value)));
     assert!(rendered.unknown.is_empty(), "every name is known");
+    // Rendered once with a mark that is not a template: replacing the mark must give the same text.
     let marked = template::render(body, &mut |_| Some(Cow::Borrowed("\u{1}")));
     if !body.contains('\u{1}') {
         assert_eq!(rendered.text, marked.text.replace('\u{1}', value), "a value was looked at");

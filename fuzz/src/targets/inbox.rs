@@ -1,4 +1,5 @@
-//! Requests to a running run: each is one that is known, or moved aside; none is lost, none leads out.
+//! Requests to a running run: each one is known or moved aside. None is lost, and none leads out of
+//! the inbox.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,6 +41,7 @@ fn check(bytes: &[u8]) {
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
     let (name, content) = (String::from_utf8_lossy(&bytes[..end]), &bytes[end..]);
     check_post(&name, content);
+    // Other names cannot exist in a directory.
     let is_name = !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0']);
     if is_name {
         check_file(&name, content);
@@ -54,6 +56,7 @@ fn check_post(key: &str, content: &[u8]) {
         assert_eq!(names(&disk), [format!("{key}.json")]);
         inbox.remove(key).expect("what was posted can be removed");
     }
+    // Neither a refused key nor a removed request may leave a file behind.
     assert_eq!(names(&disk), [""; 0]);
 }
 
@@ -73,6 +76,8 @@ fn check_file(name: &str, content: &[u8]) {
             assert_eq!(serde_json::from_slice::<Input>(&written).ok(), Some(input));
         }
     }
+    // The owner looks every second, so a file that it could not read must not be reported each
+    // time.
     let again = inbox.take_all().expect("an inbox that can be listed");
     assert_eq!(
         (&again.messages, again.invalid.len()),

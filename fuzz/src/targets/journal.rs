@@ -1,5 +1,5 @@
-//! Journals. From any file, a valid prefix is read and nothing is invented. Any record with a correct
-//! checksum can be applied, shown and stored.
+//! Journals. From any file, a valid prefix is read and nothing is invented. Any record with a
+//! correct checksum can be applied, shown and stored.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -78,6 +78,7 @@ fn check_bytes(bytes: &[u8]) {
         Err(_) => {
             let refused = Journal::open(Arc::clone(&disk), Path::new(PATH)).is_err();
             assert!(refused, "what cannot be read can be opened");
+            // The user decides about damage, and needs the original bytes for that.
             assert_eq!(content(disk.as_ref()), bytes, "what cannot be opened was changed");
         }
     }
@@ -104,6 +105,8 @@ fn check_prefix(bytes: &[u8], read: &Read, disk: &Arc<dyn Disk>) {
 
 /// Seals each line as a record: unreadable records are refused, the others are folded.
 fn check_records(bytes: &[u8]) {
+    // A mutation breaks the checksum of its line, and reading would stop there. With new checksums
+    // the records themselves are tested.
     let bodies: Vec<Vec<u8>> = bytes.split(|byte| *byte == b'\n').map(body).collect();
     let Some((header, records)) = bodies.split_first() else { return };
     let disk: Arc<dyn Disk> = Arc::new(empty());
@@ -131,6 +134,7 @@ fn check_fold<'b>(bodies: impl Iterator<Item = &'b [u8]>) {
         let again: Record = serde_json::from_str(&written).expect("what is written can be read");
         assert_eq!(again, record, "writing changes the record");
         assert_eq!(serde_json::to_string(&again).ok(), Some(written), "writing is not stable");
+        // A real journal has no gaps, but a mutated record can have any number.
         record.seq = head.seq + 1;
         head.fold(&record);
         for event in record.steps.iter().flat_map(|step| &step.events) {
@@ -140,6 +144,7 @@ fn check_fold<'b>(bodies: impl Iterator<Item = &'b [u8]>) {
         }
     }
     check_views(&head);
+    // A snapshot contains the run in this form.
     let kept = serde_json::to_string(&head.run).expect("a run is plain data");
     let again = serde_json::from_str(&kept).expect("a run that was kept can be read");
     assert_eq!(head.run, again, "keeping changes the run");

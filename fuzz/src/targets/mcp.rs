@@ -1,5 +1,5 @@
-//! Messages of MCP clients: for any lines, every answer is a message of the protocol, and the end of
-//! the input ends the service.
+//! Messages of MCP clients: for any lines, every answer is a message of the protocol, and the end
+//! of the input ends the service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,6 +67,8 @@ const HELLO: &str = concat!(
 fn check(bytes: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
+    // With and without the greeting, because the server may treat the same line differently before
+    // it.
     for input in [bytes.to_vec(), [HELLO.as_bytes(), bytes].concat()] {
         let lines = input.split(|byte| *byte == b'\n').count();
         let answers = runtime.block_on(served(input));
@@ -97,6 +99,7 @@ async fn served(input: Vec<u8>) -> Vec<u8> {
     };
     let mut answers = Vec::new();
     let all = async { tokio::join!(serving, sending, reader.read_to_end(&mut answers)) };
+    // Far more than any input takes, because a busy machine must not fail the test.
     let ended = tokio::time::timeout(Duration::from_mins(1), Box::pin(all)).await;
     ended.expect("a service ends with its input").2.expect("a stream");
     answers

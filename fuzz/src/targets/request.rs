@@ -57,6 +57,7 @@ fn check(bytes: &[u8]) {
         }
     };
     assert!(request.schema_paths.iter().all(|path| stays(path)), "{:?}", request.schema_paths);
+    // By hand, because Raymond only reads requests; hosts write them.
     let written = written(&request).to_string();
     let again = reading::read_as(Holds::Request, written.as_bytes()).expect("what is printed");
     assert_eq!(Request::parse(again).as_ref(), Ok(&request), "writing changes the request");

@@ -1,5 +1,5 @@
-//! The tags of a message: spans inside the text, the same when read again, and the same as a second
-//! reader finds that was written from the specification alone.
+//! The tags of a message: their spans are inside the text, and reading twice gives the same tags. A
+//! second reader, written from the specification alone, finds the same tags.
 
 use std::convert::Infallible;
 
@@ -110,13 +110,14 @@ fn check_against_the_reference(text: &str, source: Source, read: Reading) {
     let expected = reference::read(text, source).settled();
     let tags: Vec<Tag> = read.tags.iter().filter_map(Tag::plain).collect();
     assert_eq!(tags, expected.tags, "{source:?}: {text:?}");
+    // Core keeps a bounded number of faults; the reference counts all of them.
     let malformed = expected.malformed.min(Reading::MOST_MALFORMED);
     assert_eq!((read.malformed.len(), read.in_code), (malformed, expected.in_code), "{text:?}");
     assert_eq!(named(read.unknown_attributes), named(expected.unknown_attributes), "{text:?}");
 }
 
-/// Returns each unknown tag once, sorted, because their order is not promised. How many are named, and how
-/// long, is up to the core.
+/// Returns each unknown attribute once, sorted, because their order is not promised. Core decides
+/// how many it names, and how long the names may be.
 fn named(mut unknown: Vec<(TagName, String)>) -> Vec<(TagName, String)> {
     unknown.retain(|(_, name)| name.len() < 40);
     unknown.sort();

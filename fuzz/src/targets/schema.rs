@@ -1,5 +1,5 @@
-//! JSON Schemas and values: a schema is refused or it is sound, and its bundle says of every value what
-//! it says itself.
+//! JSON Schemas and values: a schema is refused or it is sound, and its bundle accepts exactly the
+//! values that the schema accepts.
 
 use raymond_core::crayfish::reading;
 use raymond_schema::{FAULTS_MAX, Fault, Kind, NoLibrary, Schema};
@@ -79,8 +79,10 @@ fn check(bytes: &[u8]) {
         Ok(schema) => schema,
         Err(faults) => return check_faults(source, &faults),
     };
+    // A run pins the bundle, and the library may be gone when the run resumes.
     let bundled = Schema::compile(schema.bundled(), &NoLibrary).expect("a bundle is sound");
     let values = given.get("values").and_then(Value::as_array).cloned().unwrap_or_default();
+    // Also fixed values, because an input may contain none.
     for value in values.iter().chain([&json!(null), &json!({"a": [1]}), source]) {
         let faults = schema.errors(value);
         assert!(faults.len() <= FAULTS_MAX, "{} faults are told", faults.len());

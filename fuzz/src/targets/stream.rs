@@ -1,5 +1,5 @@
-//! Rules for the streams of all clients: pieces of any size give the same result, and a transcript gives
-//! the same result each time it is read.
+//! Rules for the streams of all clients: pieces of any size give the same result, and a transcript
+//! gives the same result each time it is read.
 
 use std::cell::RefCell;
 use std::fs;
@@ -47,6 +47,8 @@ fn check_pieces(client: &dyn Backend, bytes: &[u8], transcript: &Path) {
     let mut pieces = Vec::new();
     let mut dice = Dice::new(bytes.len() as u64);
     let mut rest = bytes;
+    // Few pieces, because each costs a write and a read of the file. Their borders also fall inside
+    // lines and characters.
     for _ in 0..4 {
         let (piece, after) = rest.split_at(dice.index(rest.len() + 1));
         file.write_all(piece).expect("a file");
@@ -68,6 +70,7 @@ fn said(client: &dyn Backend, heard: &[StreamEvent]) -> Vec<TranscriptItem> {
 /// Checks that a transcript gives the same result each time, and names its own session.
 fn check_left(client: &dyn Backend, started: &StartedTurn) {
     let left = client.attach(started);
+    // A recovery that fails reads the transcript again, and must come to the same outcome.
     assert_eq!(client.attach(started), left, "reading again finds something else");
     let session = match left {
         AttachResult::Running => panic!("nobody was started"),
@@ -81,6 +84,7 @@ fn check_left(client: &dyn Backend, started: &StartedTurn) {
     };
     if let Some(session) = session {
         let id = session.as_str();
+        // The id becomes an argument of the client. With a dash it would be a flag.
         let usable = id.bytes().all(|byte| byte.is_ascii_graphic()) && !id.starts_with('-');
         assert!(usable && !id.is_empty() && id.len() <= 200, "{id:?} would be an argument");
     }
@@ -108,6 +112,7 @@ pub(super) fn check_never_free(client: &dyn Backend, bytes: &[u8]) {
             }
         }
     };
+    // At the end of a line, because a client that was interrupted there is a possible case.
     let half = bytes[..bytes.len() / 2].iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
     assert!(!is_free(bytes) || is_free(&bytes[..half]), "more output made a turn free");
 }

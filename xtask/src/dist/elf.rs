@@ -11,11 +11,13 @@ pub(super) fn loader(bytes: &[u8]) -> Result<Option<String>> {
     if !bytes.starts_with(b"\x7fELF\x02\x01") {
         bail!("not a 64-bit executable for Linux");
     }
+    // The offsets of the 64-bit ELF header: `e_phoff`, `e_phentsize` and `e_phnum`.
     let table = number(bytes, 0x20, 8)?;
     let (size, count) = (number(bytes, 0x36, 2)?, number(bytes, 0x38, 2)?);
     for index in 0..count {
         let header = table + index * size;
         if number(bytes, header, 4)? == PT_INTERP as usize {
+            // `p_offset` and `p_filesz` of the program header.
             let (start, length) = (number(bytes, header + 8, 8)?, number(bytes, header + 32, 8)?);
             let name = bytes
                 .get(start..start + length)

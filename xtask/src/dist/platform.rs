@@ -19,6 +19,8 @@ impl Platform {
         if OS != "linux" {
             bail!("archives are made on Linux, and this is {OS}");
         }
+        // Musl first: a static glibc still needs shared libraries to look up names of users and
+        // hosts.
         match [Self::Musl, Self::Glibc].into_iter().find(|platform| platform.is_installed()) {
             Some(platform) => Ok(platform),
             None => bail!("no standard library of Rust is installed for {ARCH} on Linux"),

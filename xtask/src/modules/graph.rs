@@ -39,6 +39,7 @@ impl Graph {
                 if next == to {
                     return true;
                 }
+                // A cycle that does not contain `to` would otherwise be followed for ever.
                 if seen.insert(next) {
                     waiting.push(next);
                 }

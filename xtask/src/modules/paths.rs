@@ -6,6 +6,7 @@ pub(super) fn without_tests(source: &str) -> String {
     let mut lines = source.lines();
     while let Some(line) = lines.next() {
         let line = line.split("//").next().unwrap_or_default();
+        // rustfmt puts the attribute on a line of its own.
         if line.trim() == "#[cfg(test)]" {
             skip_item(&mut lines);
             continue;
@@ -34,6 +35,8 @@ pub(super) fn imports(source: &str, module: &[String]) -> Vec<Vec<String>> {
     for start in ["crate::", "super::"] {
         for (index, _) in source.match_indices(start) {
             let before = source[..index].chars().next_back();
+            // A part of a longer word or path, such as the second `super` of `super::super::`,
+            // which the loop below takes.
             if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
                 continue;
             }
@@ -79,6 +82,7 @@ fn tree(words: &mut Words<'_>, mut base: Vec<String>, found: &mut Vec<Vec<String
                 let before = words.0.len();
                 tree(words, base.clone(), found);
                 words.skip(",");
+                // An unexpected character: without progress this loop would never end.
                 if words.0.len() == before {
                     return;
                 }

@@ -50,6 +50,7 @@ impl Table {
             let part = PARTS.iter().position(|part| line["part"] == part.name);
             let what = line["what"].as_str().unwrap_or_default().to_owned();
             let number = line["count"].as_u64().unwrap_or(0);
+            // By position, so that the rows have the order of the parts; unknown parts come last.
             *counts.entry((part.unwrap_or(PARTS.len()), what)).or_default() += number;
         }
         let commit = program("git").args(["rev-parse", "--short", "HEAD"]).output()?;

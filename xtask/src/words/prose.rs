@@ -55,6 +55,7 @@ impl Block {
         let mut start = 0;
         let ends = text.match_indices(['.', '!', '?']).map(|(index, _)| index + 1);
         for end in ends.chain([text.len()]) {
+            // A point inside a name such as `journal.jsonl` ends no sentence.
             let is_end = text[end..].is_empty() || text[end..].starts_with(' ');
             if is_end && end > start {
                 let sentence = &text[start..end];
@@ -73,6 +74,7 @@ fn without_code(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let blanked = parts.map(|(index, part)| match index % 2 {
         0 => part.to_owned(),
+        // The same length keeps the offsets, from which the lines of findings are computed.
         _ => "_".repeat(part.len()),
     });
     blanked.collect::<Vec<_>>().join("`")
@@ -87,6 +89,8 @@ pub(super) fn of_markdown(page: &str) -> Vec<Sentence> {
         let ticks = &trimmed[..trimmed.len() - trimmed.trim_start_matches('`').len()];
         match fence {
             Some(open) => {
+                // Only as many backticks as opened the fence close it: a longer fence may contain a
+                // shorter one.
                 fence = fence.filter(|_| trimmed.trim_end() != open);
                 continue;
             }

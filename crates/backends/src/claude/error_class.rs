@@ -1,4 +1,7 @@
 //! The classes of API errors, by what can be done about them.
+//!
+//! The class comes from the HTTP status and the kind that the client reports, never from the
+//! wording of a message, which may change with any release of the client.
 
 /// The class of an API error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,6 +20,8 @@ pub(super) struct PriorTurns {
 impl PriorTurns {
     /// Reads the list from this file, if it exists.
     pub(super) fn kept_in(file: PathBuf) -> Self {
+        // A list that is missing or damaged is unknown, not empty: an empty list would charge all
+        // earlier turns to this one.
         let kept = read_regular(&file).ok();
         let turns = kept.and_then(|kept| serde_json::from_slice(&kept).ok());
         Self { file: Some(file), turns }

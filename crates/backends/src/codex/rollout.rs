@@ -138,7 +138,6 @@ impl Rollout {
         self.file.as_ref().is_some_and(Transcript::has_partial_line)
     }
 
-    /// Finds the file.
     fn find(&self) -> Option<PathBuf> {
         // The day may come from another clock or time zone, so the days before and after are
         // searched, too.

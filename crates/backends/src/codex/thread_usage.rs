@@ -27,18 +27,23 @@ use requests::Requests;
 pub(super) struct ThreadUsage {
     home: PathBuf,
     prices: Arc<Prices>,
-    /// The thread of the turn comes first.
+    // The turn's own thread comes first. The threads of the client's agents follow, because they
+    // spend from the same budget share.
     accounts: Vec<ThreadAccount>,
+    // Several items name the same agent, and a thread that is read twice would be charged twice.
     threads: BTreeSet<String>,
     /// By turn and model; `None` if the counts could not be read.
+    // By turn, because the file also contains earlier turns; by model, because prices differ.
     used: BTreeMap<(String, String), Option<Usage>>,
     /// The turns that the thread began.
+    // One client may begin several turns, and each of them belongs to this turn of the run.
     begun: BTreeSet<String>,
     /// The last turn that began.
     turn: Option<String>,
     /// The turns before the client started.
     prior_turns: PriorTurns,
     /// The models that were named since the last turn began.
+    // A model without a price must end the turn before its first answer is paid for.
     named: BTreeSet<String>,
     completeness: Completeness,
     last_turn: LastTurn,
@@ -169,6 +174,8 @@ impl ThreadUsage {
 
     /// Reads the entries that were written since the last call.
     pub(super) fn read_new(&mut self) {
+        // Taken out, because the closure changes other fields of `self` while a rollout is being
+        // read.
         let mut accounts = std::mem::take(&mut self.accounts);
         for (place, account) in accounts.iter_mut().enumerate() {
             let ThreadAccount { rollout, model, requests } = account;
@@ -239,6 +246,7 @@ impl ThreadUsage {
             Entry::Ends { error } => {
                 self.last_turn = error.map_or(LastTurn::Succeeded, LastTurn::Failed);
             }
+            // An aborted turn has no error of its own. Only its end matters here.
             Entry::BrokenOff => self.last_turn = LastTurn::Succeeded,
             Entry::Calls
             | Entry::Returned
@@ -285,6 +293,8 @@ impl ThreadUsage {
     /// Returns the cost of the turn, including open requests that will never be answered.
     pub(super) fn known_cost(&self, ending: Ending) -> KnownCost {
         let mut cost = self.answered_cost();
+        // Only for the final cost: while the client runs, a partial last entry is a write in
+        // progress.
         if self.accounts.iter().any(|account| account.rollout.has_partial_entry()) {
             cost.rest = Remainder::Unknown;
         }
@@ -292,6 +302,7 @@ impl ThreadUsage {
         // A turn whose end was reported has no open request of its own, but its agents may have.
         let main = accounts.next().filter(|_| ending == Ending::Interrupted);
         for account in main.into_iter().chain(accounts) {
+            // Without its file Raymond cannot know whether this thread had an open request.
             if !account.rollout.is_open() {
                 cost.rest = Remainder::Unknown;
             } else if account.requests.has_open_request() {
@@ -328,6 +339,7 @@ impl ThreadUsage {
 
     /// Notes that the seemingly open request was not sent.
     pub(super) fn withdraw(&mut self) {
+        // Only the turn's own thread: Raymond knows the age of no other request.
         if let Some(account) = self.accounts.first_mut() {
             account.requests.withdraw();
         }
@@ -383,6 +395,8 @@ impl ThreadUsage {
 
     /// Whether the entries may all belong to a turn before the client's.
     pub(super) fn may_be_behind(&self) -> bool {
+        // Without the list of earlier turns, a finished last turn may be the one before the
+        // client's, whose entries are not written yet.
         !self.prior_turns.is_known() && self.is_last_turn_over()
     }
 

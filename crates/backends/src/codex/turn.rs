@@ -38,24 +38,34 @@ pub(super) struct Turn {
     pub(super) health: StreamHealth,
     cap: Option<Micros>,
     request_sent: RequestSent,
-    /// Since when the spending should be visible but is not.
+    // Four clocks. The client writes its files with a delay, so a condition counts only after it
+    // has lasted for a while.
+    //
+    // Since when a client that may have asked has no readable thread file. It protects the cap from
+    // a client whose spending never becomes visible: see `USAGE_FILE_WAIT`.
     invisible: Since,
-    /// Since when an answer has no tokens.
+    // Since when a tool has returned but the answer that called it has no tokens. It protects the
+    // cap from answers that are paid for but would count as free: see `SETTLE_TIME`.
     uncounted: Since,
-    /// Since when nothing should follow.
+    // Since when the model seems to be finished. It protects the final message of a turn whose
+    // share is used up, and limits what the turn spends if that message was not the last.
     finishing: Since,
-    /// Since when a request is open.
+    // Since when a request is open. It protects the run from paying for a request that the client
+    // had no time to send when the cap ended it: see `MIN_REQUEST_AGE`.
     asking: Since,
-    /// Whether the last output was a notice about a retry.
+    // A client that only reports retries makes output, but must still reach its idle timeout.
     is_retrying: bool,
-    /// Whether a request broke off and was retried. The model may have worked on it.
+    // Whether a request broke off and was retried. The model may have worked on the first one, so a
+    // refused retry does not make the turn free.
     request_broke_off: bool,
-    /// The thread to continue.
+    // The thread to continue. A client that names another one works in the wrong conversation.
     resumes: Option<SessionId>,
-    /// The usage of the thread in all its turns, as the stream reports it.
+    // The tokens of the thread in all its turns, from the stream. They replace the thread file only
+    // if that has no tokens and this turn opened the thread.
     reported_usage: Option<Usage>,
     /// The model of a newly opened thread, whose whole usage belongs to this turn.
     pub(super) opened_model: Option<String>,
+    // The core fails an agent after five shares or five crashes in a row without progress.
     has_spoken: bool,
 }
 
@@ -96,8 +106,9 @@ enum RequestSent {
     Maybe,
 }
 
-/// How often the rollout is read while there is a cap. A request after the share was used up is
-/// stopped when it is little older than this.
+/// How often the rollout is read while there is a cap.
+// A request that starts after the share was used up costs what it reads before it is stopped. 20
+// reads a second keep that small, and each one reads only what was appended.
 const USAGE_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The time since when a condition holds.
@@ -114,13 +125,15 @@ impl Since {
     }
 }
 
-/// A younger request may not have been sent yet.
+/// The age from which an open request counts as sent.
+// An open request shows only in the entries before it, so a younger one may not have been sent.
 const MIN_REQUEST_AGE: Duration = Duration::from_millis(500);
 
 /// How long the client may take to write the tokens of an answer and the end of the turn.
 pub(super) const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// How long a working client may be without a rollout file.
+// The client creates the file some time after its start, and what it spends until then is not seen.
 pub(super) const USAGE_FILE_WAIT: Duration = Duration::from_secs(3);
 
 impl Turn {
@@ -152,6 +165,7 @@ impl Turn {
     /// Returns the known cost. Tokens are counted and priced by the price list.
     pub(super) fn cost(&self) -> Cost {
         let free = Cost::Reported(Micros::ZERO);
+        // An unreadable file is not an empty one: its requests may have been answered and paid.
         let is_empty = self.thread_usage.has_readable_counts() && self.thread_usage.is_empty();
         let turned_away =
             matches!(self.abort_reason, Some(AbortReason::LoggedOut(_) | AbortReason::Limited(_)));
@@ -167,12 +181,15 @@ impl Turn {
             (Some(Conclusion::Completed), _) if self.thread_usage.is_empty() => {
                 self.reported_cost().map_or(Cost::Unknown, Cost::Estimated)
             }
+            // The first request was sent and no answer has counted tokens yet, so there is nothing
+            // to estimate from.
             (Some(Conclusion::Failed { .. }) | None, _) if self.thread_usage.is_empty() => {
                 Cost::Unknown
             }
             (Some(Conclusion::Completed), _) => {
                 self.thread_usage.known_cost(Ending::Reported).cost()
             }
+            // The provider did not serve the last request, so it is not charged as an open one.
             (Some(Conclusion::Failed { .. }) | None, _) if is_refused => {
                 self.thread_usage.known_cost(Ending::Reported).cost()
             }
@@ -198,6 +215,7 @@ impl Turn {
 
     /// Returns the cost that the stream reports, if the rollout reports nothing.
     fn reported_cost(&self) -> Option<Micros> {
+        // The stream counts the whole thread. That equals this turn only if it opened the thread.
         let model = self.opened_model.as_ref().filter(|_| self.thread_usage.is_empty())?;
         self.thread_usage.price(model, self.reported_usage.as_ref()?)
     }
@@ -241,7 +259,6 @@ impl Turn {
         Ok(Vec::new())
     }
 
-    /// Notes the thread.
     fn note_thread(&mut self, id: &str) {
         // Its id may become an argument of the next client, so unsafe ids are dropped.
         if !is_safe_id(id) {
@@ -315,12 +332,12 @@ impl Turn {
     /// Adds the threads of agents, because they spend from the same budget share.
     fn add_agent_threads(&mut self, item: &Item) {
         if let Item::Agents { threads, .. } = item {
+            // The first thread that is added counts as the turn's own, so agents must wait for it.
             let threads = threads.iter().filter(|_| self.session.is_some());
             threads.for_each(|thread| self.thread_usage.add_thread(thread));
         }
     }
 
-    /// Notes a denied call.
     fn note_denial(&mut self, call: String) -> Vec<TranscriptItem> {
         // It is not written as a permission rule, because no rule would allow it.
         // A bound for memory and journal; a client in a loop can be denied without end.
@@ -396,6 +413,7 @@ impl TurnReader for Turn {
         if request.schema.is_some() {
             self.form = Form::Json;
         }
+        // Not for a branch: its usage includes the thread from which it was branched.
         if let SessionStep::Open(_) = step {
             self.opened_model.clone_from(&request.model);
         }
@@ -439,6 +457,8 @@ impl TurnReader for Turn {
         if !self.thread_usage.is_empty() && !self.thread_usage.may_be_behind() {
             self.request_sent = RequestSent::Maybe;
         }
+        // Noted before the early return below: `before_end` needs the age of the request in any
+        // case.
         self.asking.note(self.thread_usage.has_open_request());
         self.check_spending_visible();
         if self.thread_usage.may_be_behind() {

@@ -3,6 +3,10 @@
 //! The next owner of a recorded run ends the processes that the last owner left. A run without a
 //! journal has no next owner. Therefore every new stateless call looks for processes of earlier
 //! calls whose driving process has died.
+//!
+//! This module only writes and reads the nonce and searches processes. `raymond_engine::abandoned`
+//! is the other half: it chooses the name of the project, and also removes the files of killed
+//! calls.
 
 use std::collections::BTreeSet;
 
@@ -58,7 +62,6 @@ struct CallProcess<'n> {
 }
 
 impl<'n> CallProcess<'n> {
-    /// Reads a nonce.
     fn of(nonce: &'n Nonce) -> Option<Self> {
         // Returns `None` for another pid namespace, where the pid has no meaning here.
         let mut parts = nonce.as_str().strip_prefix(PREFIX)?.strip_prefix('-')?.split('-');

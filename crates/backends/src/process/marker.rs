@@ -87,6 +87,8 @@ impl Marker {
     pub(super) fn within(&self, outer: Option<OsString>) -> OsString {
         match outer {
             Some(mut list) if !list.is_empty() => {
+                // Appended, not replaced: the outer run must find this process, too, when it ends
+                // its own.
                 list.push(SEPARATOR.to_string());
                 list.push(&self.0);
                 list

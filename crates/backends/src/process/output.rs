@@ -111,6 +111,8 @@ impl Tail {
     /// mark.
     pub(super) fn text(&self) -> String {
         let is_inner = |byte: &&u8| (**byte & 0b1100_0000) == 0b1000_0000;
+        // A full buffer counts as cut, because the number of bytes before it is not kept. One mark
+        // too many is harmless; without a needed mark, half a secret would not be recognised.
         if self.bytes.len() < self.length {
             return String::from_utf8_lossy(&self.bytes).trim_end().to_owned();
         }

@@ -151,6 +151,8 @@ impl Transcript {
 
     /// Emits the lines that were written since the last call. An unfinished line waits.
     pub fn read_on(&mut self, emit: &mut dyn FnMut(StreamEvent)) -> Result<(), Unreadable> {
+        // Up to the length at the start of the call: a client that writes faster than Raymond reads
+        // must not keep it here.
         let end = self.file.length()?;
         loop {
             let piece = self.file.read(end, &mut self.chunk)?;

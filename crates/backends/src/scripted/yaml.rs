@@ -82,6 +82,8 @@ impl Copier<'_> {
             let message = format!("lists and mappings are nested more than {DEEPEST} levels deep");
             return Err(Problem::new(span, message));
         }
+        // Before the children are copied, so that nested aliases are refused before they take
+        // memory.
         self.count(&content, &span)?;
         let value = match content {
             Content::Null => Value::Null,
@@ -111,12 +113,15 @@ impl Copier<'_> {
         entries: Vec<(Shared, Shared)>,
         depth: usize,
     ) -> Result<Vec<(Node, Node)>, Problem> {
+        // Own entries come first wherever the merge key is, because YAML lets them override merged
+        // ones.
         let (merged, own): (Vec<_>, Vec<_>) =
             entries.into_iter().partition(|(key, _)| self.is_merge_key(key));
         let (mut copied, mut names) = (Vec::new(), BTreeSet::new());
         for (key, node) in own {
             let key = self.node(key, depth + 1)?;
             if let Some(name) = name(&key.value)
+                // With the kind, because `1` and `"1"` are different keys.
                 && !names.insert((key.value.kind(), name.clone()))
             {
                 return Err(Problem::new(key.span, format!("duplicate mapping key: {name}")));

@@ -31,6 +31,7 @@ pub(crate) fn unsupported_options(
     let mut shared = shared_model(settings, &answered);
     for (backend, states) in answered.iter() {
         for (key, problem) in Options::of_run(settings, states).unsupported(backend, &prices) {
+            // The error about the model already explains the problem that the warning describes.
             shared = shared.filter(|_| key != "model");
             found.push(answered.with_states(problem, backend, Some(key)));
         }
@@ -90,6 +91,7 @@ impl Options {
         let effort = effort.filter(|_| states.iter().any(|s| s.front.effort.is_none()));
         let model = settings.model.clone();
         let model = model.filter(|_| states.iter().any(|s| s.front.model.is_none()));
+        // A model without a price is a problem if at least one state has a cap.
         let cap = states.iter().find_map(|s| s.front.budget).or(settings.budget);
         Self { permissions, effort, extras: Extras::default(), model, cap }
     }

@@ -37,6 +37,7 @@ pub(crate) fn version_changes(
     before: &BTreeMap<BackendName, String>,
     now: &BTreeMap<BackendName, String>,
 ) -> Vec<String> {
+    // A client that the run has not used before cannot have changed.
     let both = now.iter().filter_map(|(name, now)| Some((name, before.get(name)?, now)));
     let changed = both.filter(|(_, before, now)| before != now);
     changed

@@ -21,6 +21,7 @@ pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
     let runtime = crate::runtime::runtime()?;
+    // Before anything is printed: a Ctrl-C from here on must report that the run continues.
     let mut interrupt = interrupt(&runtime)?;
     // The summary of an ended run contains the status already.
     if !flags.output.quiet && !matches!(seen.head.run.phase, Phase::Ended(_)) {
@@ -40,6 +41,7 @@ pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
         let said = console.end();
         let Some((seen, status)) = followed? else {
             crate::say!("{run} continues without being watched; to stop it: raymond stop {run}");
+            // 130, as for any program that Ctrl-C ends, although the run itself was not stopped.
             return Ok(Status::Stopped.exit_code());
         };
         report(&seen.head, status, &project.blobs(&project.paths(&run)), &said)?;
@@ -64,6 +66,7 @@ async fn follow(
         tokio::time::sleep(POLL_INTERVAL).await;
     }
     let seen = follower.into_seen();
+    // `poll` returns `Over` for an owner that is gone, and an ended run needs none.
     let status = view::status(&seen.head.run, Owner::Gone);
     Ok((seen, status))
 }

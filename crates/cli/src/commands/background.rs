@@ -55,7 +55,8 @@ impl DriveMode {
     }
 }
 
-/// Leaves the session of the terminal; the first act of a background process.
+/// Leaves the session of the terminal, so that Ctrl-C and a closed terminal do not reach this
+/// process.
 pub(crate) fn own_session() -> Result<(), Failure> {
     process::own_session()
         .map_err(|error| Failure::environment(format!("could not leave the terminal: {error}")))
@@ -75,12 +76,16 @@ pub(crate) fn start(project: &Project, run: &RunId, output: OutputFlags) -> Resu
         drop(entered);
         interrupt
     };
+    // Behind the registration of the handler, so that no Ctrl-C falls between the two.
     interrupts::hand_over_to(SignalOwner::Starter);
     project.root.ensure(disk)?;
+    // The background process writes `console.log` from its first moment, so the directory must
+    // exist before it starts.
     paths.ensure(disk)?;
     let log = paths.directory.join("console.log");
     // `console.log` may contain output of earlier starts, which must not be printed again.
     let log_length = length(&log);
+    // The time is read before the process starts: its first record must not look older.
     let mut watcher = StartWatcher { project, run, since: clock::now(), cursor: None };
     let (ended, interrupted) = runtime.block_on(async {
         let mut detached = process::detach(&background(run, &log)?).map_err(start_failure)?;
@@ -89,6 +94,8 @@ pub(crate) fn start(project: &Project, run: &RunId, output: OutputFlags) -> Resu
         let asked = tokio::time::timeout(Duration::ZERO, interrupt.recv()).await;
         Ok::<_, Failure>((ended, asked.is_ok()))
     })?;
+    // `None` means that the start is recorded. From here on the run belongs to the background
+    // process.
     let Some(status) = ended else {
         print_id(run, output)?;
         if interrupted {
@@ -100,8 +107,10 @@ pub(crate) fn start(project: &Project, run: &RunId, output: OutputFlags) -> Resu
         "" => crate::say!("raymond: {run} did not start and printed nothing: {status}"),
         words => crate::say!("{words}"),
     }
+    // The process may have been killed just after its first record, so the journal decides.
     if is_new && !runs::is_started(project, run) {
         // The run never started, so its directory is removed.
+        // Ignored: `doctor --fix` removes the directory of a run that never started.
         paths.remove(disk).ok();
     }
     Ok(code(status))
@@ -122,10 +131,12 @@ fn print_id(run: &RunId, output: OutputFlags) -> Result<(), Failure> {
 fn background(run: &RunId, log: &Path) -> Result<Background, Failure> {
     // The hidden flag goes directly behind the command, before positional arguments and a possible
     // `--`.
+    // `with_run` inserts the command of the short form, so the first word is always a command.
     let mut words = command_line::with_run(std::env::args_os()).into_iter().skip(1);
     let command = words.next().into_iter();
     let run_flag = ["--detached-as", run.as_str()].map(OsString::from);
     Ok(Background {
+        // Not the first argument: a name would be searched on `PATH`, where another release may be.
         program: std::env::current_exe().map_err(start_failure)?.into_os_string(),
         arguments: command.chain(run_flag).chain(words).collect(),
         cwd: std::env::current_dir().map_err(start_failure)?,
@@ -169,6 +180,8 @@ impl StartWatcher<'_> {
             |event: &Event| matches!(event, Event::RunStarted(_) | Event::RunResumed { .. });
         let events =
             |record: &Record| record.steps.iter().flat_map(|step| &step.events).any(is_start);
+        // An earlier start of the same run may be in the journal, too: only a record since this
+        // start counts.
         self.new_records().iter().any(|record| record.at >= self.since && events(record))
     }
 
@@ -201,10 +214,12 @@ fn log_since(log: &Path, start: u64) -> String {
         let read = file.seek(SeekFrom::Start(start)).and_then(|_| file.read_to_end(&mut bytes));
         drop(read);
     }
+    // A partly read log is better than none: these words only explain a failed start.
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn code(status: ExitStatus) -> u8 {
+    // A process that a signal killed has no exit code.
     status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(ENVIRONMENT)
 }
 

@@ -1,8 +1,8 @@
 //! `raymond completions`: prints the completion script for a shell.
 //!
-//! The script calls this program with a variable set and reads the candidates from stdout. Flags are
-//! offered only if there is no other candidate, or after a dash. The candidates for arguments are in
-//! `completion`.
+//! The script calls this program with a variable set and reads the candidates from stdout. Flags
+//! are offered only if there is no other candidate, or after a dash. The candidates for arguments
+//! are in `completion`.
 
 use std::path::Path;
 
@@ -45,6 +45,8 @@ pub(crate) fn completions(flags: &Completions) -> Result<u8, Failure> {
 fn program() -> String {
     const NAME: &str = "raymond";
     let called = std::env::args_os().next().unwrap_or_default();
+    // Called by name: the script uses the name, too, so that the shell completes the program that
+    // it would run.
     if Path::new(&called).components().count() < 2 {
         return NAME.to_owned();
     }

@@ -1,4 +1,8 @@
 //! `raymond cost`: shows the costs of one run, or of all runs of this project.
+//!
+//! Costs are counted from the records and not from the totals of a run, because `--since` and
+//! `--by` need the time, the state, the model and the backend of each turn. Amounts are list
+//! prices.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -82,8 +86,11 @@ fn all(project: &Project, query: &CostQuery) -> Result<(String, Costs), Failure>
 }
 
 fn count(project: &Project, seen: &Inspection, query: &CostQuery) -> Result<Costs, Failure> {
+    // Even a damaged journal has costs, but the user must know that records are missing from the
+    // sum.
     runs::report_damage(seen);
     let (mut view, mut counter) = (RunView::default(), Counter::new(query.by, query.since));
+    // From the records and not from the folded run: only they have the time that `--since` needs.
     for record in runs::records(seen) {
         let record = record?;
         for event in record.steps.iter().flat_map(|step| &step.events) {
@@ -93,6 +100,7 @@ fn count(project: &Project, seen: &Inspection, query: &CostQuery) -> Result<Cost
         }
     }
     let mut costs = counter.finish();
+    // The journal contains absolute paths, which are too long for a table.
     if query.by == By::Workflow {
         let root = project.root.project();
         let relative = |row: Row| Row { name: below(&row.name, root), ..row };
@@ -169,6 +177,7 @@ fn object(costs: &Costs, query: &CostQuery, run: Option<&str>) -> serde_json::Va
     let mut object = tally(&costs.total);
     object["version"] = crate::json::VERSION.into();
     object["run_id"] = run.into();
+    // Timestamp 0 means that no `--since` was given.
     object["since"] = (query.since > Timestamp(0)).then(|| query.since.to_string()).into();
     object["by"] = by.into();
     object["prices"] = "list".into();

@@ -38,6 +38,7 @@ pub(crate) fn demo(flags: &Demo) -> Result<u8, Failure> {
         Some(Ok(())) if flags.keep => demo.keep(),
         Some(Ok(())) => demo.remove()?,
         Some(Err(failure)) => {
+            // The runs in the directory explain the failure.
             demo.keep();
             return Err(failure);
         }
@@ -133,6 +134,8 @@ async fn kill_and_resume(
     );
     let words = ["run", "notes", "--run-id", "third", "--replies", "slow.yaml", "--budget", "2"];
     let running = binary.start(&words)?;
+    // The line is printed when JUDGE is entered; its reply in `slow.yaml` takes long enough for the
+    // kill to meet its turn.
     running.kill_when(|line| line.contains("→ JUDGE.md")).await?;
     let cut = demo.inspect("third")?;
     expect("the status of the killed run", &cut.status, &Status::Interrupted)?;
@@ -179,6 +182,8 @@ fn account(
     expect("the lines of published.log", &published, &2)?;
     let (spent, cap) = (resumed.head.run.spent, resumed.head.run.settings.budget);
     let plain = undisturbed.head.run.spent;
+    // The interrupted attempt is charged, so the run costs more than the undisturbed one by exactly
+    // that charge.
     expect("the spent amount", &spent, &plain.plus(after.cut_off))?;
     let within = cap.is_some_and(|cap| spent <= cap);
     expect("whether that is within the cap", &within, &true)?;
@@ -209,5 +214,6 @@ fn expect<T: PartialEq + std::fmt::Debug>(
 
 /// The failure for a claim that is not true.
 fn differs(what: impl std::fmt::Display) -> Failure {
+    // Exit code 1, because a broken claim is a failure of the demo and not of the machine.
     Failure::environment(format!("the demo did not run as expected: {what}")).code(1)
 }

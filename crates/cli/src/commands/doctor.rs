@@ -24,6 +24,7 @@ use super::{print_json, print_styled};
 pub(crate) fn doctor(flags: &Doctor) -> Result<u8, Failure> {
     let project = crate::runs::project()?;
     let runtime = crate::runtime::runtime()?;
+    // Fix first, so that the findings below show only the problems that remain.
     let fixed = if flags.fix { runtime.block_on(fix::fix(&project)) } else { Vec::new() };
     let findings = runtime.block_on(examine(&project));
     if flags.json {
@@ -37,6 +38,8 @@ pub(crate) fn doctor(flags: &Doctor) -> Result<u8, Failure> {
         print_styled(&findings.iter().map(lines).collect::<String>())?;
     }
     Ok(match worst(&findings) {
+        // A warning does not prevent runs, so a script that checks the machine must not fail for
+        // it.
         Mark::Ok | Mark::Warn => 0,
         Mark::Fail => ENVIRONMENT,
     })

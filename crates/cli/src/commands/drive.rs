@@ -25,7 +25,8 @@ pub(super) fn drive(
 ) -> Result<u8, Failure> {
     let (run, blobs) = (owned.paths.directory.clone(), std::sync::Arc::clone(&owned.blobs));
     interrupts::hand_over_to(SignalOwner::Owner);
-    // The shell handles signals from here on, so the early signal thread must ignore them.
+    // The runner listens for signals from its first step on, so the early signal thread must not
+    // end the process any more.
     let driven = runtime.block_on(runner::drive(owned, backends, inputs, &mut console));
     finish(runtime, move || {
         let said = console.end();

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::failure::Failure;
 
+// 128 and the number of the signal, as shells report it: SIGINT is 2, SIGTERM is 15.
 const INTERRUPTED: u8 = 130;
 const TERMINATED: u8 = 143;
 
@@ -28,6 +29,8 @@ pub(super) fn finish(
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let (told, said) = oneshot::channel();
         // This thread is never joined, because it may be stuck in a write.
+        // A failed `spawn` drops its closure, so the work is shared and can still be taken back
+        // below.
         let words = Arc::new(Mutex::new(Some(words)));
         let last = Arc::clone(&words);
         let spawned = thread::Builder::new().spawn(move || {

@@ -26,6 +26,7 @@ pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
         let none = no_runs_in(project.root.project());
         crate::say!("{none}; raymond run WORKFLOW starts one");
     }
+    // On stderr, because stdout contains only data: with `--json` it must stay one array.
     for run in &unreadable {
         crate::say!("{run}: unreadable; see `raymond status {run}`");
     }
@@ -44,6 +45,7 @@ fn place(project: &Project, look: &Inspection) -> StatusSummary {
 
 fn line(project: &Project, look: &Inspection) -> String {
     let run = &look.head.run;
+    // 16 characters of RFC 3339 end with the minute.
     let started = &look.head.ledger.started_at.to_string()[..16];
     let left = match place(project, look).left_running.len() {
         0 => String::new(),

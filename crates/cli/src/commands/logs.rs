@@ -35,6 +35,7 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     let seen = runs::look(&project, &run)?;
     runs::report_damage(&seen);
     let turns_seen = collect_turns(&seen)?;
+    // A living owner may still start a turn of that name, so a typo cannot be detected then.
     if !flags.follow || seen.owner.is_none() {
         flags.wanted().check(&run, &turns_seen)?;
     }
@@ -101,6 +102,8 @@ fn collect_turns(seen: &Inspection) -> Result<Vec<Turn>, Failure> {
     let mut view = RunView::default();
     let mut all: Vec<Turn> = Vec::new();
     for record in runs::records(seen) {
+        // The view has to see every record from the first on: a title needs facts from earlier
+        // events.
         for change in changes(&mut view, &record?) {
             match change {
                 Change::Began(turn) | Change::Answered(turn) => all.push(turn),
@@ -109,6 +112,7 @@ fn collect_turns(seen: &Inspection) -> Result<Vec<Turn>, Failure> {
                     let is_same = |known: &&mut Turn| {
                         known.attempt.turn == *turn && known.attempt.number == *number
                     };
+                    // From the end, because an attempt that ends is among the latest ones.
                     if let Some(turn) = all.iter_mut().rev().find(is_same) {
                         *turn = ended;
                     }
@@ -123,6 +127,7 @@ fn collect_turns(seen: &Inspection) -> Result<Vec<Turn>, Failure> {
 fn changes(view: &mut RunView, record: &Record) -> Vec<Change> {
     let mut all = Vec::new();
     for step in &record.steps {
+        // Events describe the decision; only the cause contains the text of the turn.
         let outcome = || match &step.cause {
             Input::Settled { outcome, .. } => Some(outcome.clone()),
             _ => None,

@@ -29,6 +29,8 @@ struct CrayfishHost {
 
 impl Host for CrayfishHost {
     fn call(&self, sent: RawRequest, follower: Follower) -> Reply {
+        // The runtime of the server has one thread, which serves the connection meanwhile, so each
+        // call brings a runtime of its own.
         let runtime = match crate::runtime::runtime() {
             Ok(runtime) => runtime,
             Err(failure) => {
@@ -76,6 +78,8 @@ pub(crate) fn mcp(flags: &Mcp) -> Result<u8, Failure> {
             None => serve_streams(host, ending).await?,
             Some(address) => serve_http(host, address, &flags.allow_host, ending).await?,
         }
+        // Only then did a signal end the server. Otherwise the client closed the connection, which
+        // is a success.
         if signalled.is_finished() {
             return Ok(signalled.await.unwrap_or(0));
         }
@@ -89,6 +93,7 @@ pub(crate) fn mcp(flags: &Mcp) -> Result<u8, Failure> {
 
 /// Returns the tool with the configuration of this project. A given workspace must exist already.
 fn tool(flags: &Mcp) -> Result<Tool, Failure> {
+    // A wrong path would otherwise fail at the first call, where only the model sees the error.
     if let Some(given) = &flags.workspace {
         given
             .read_dir()

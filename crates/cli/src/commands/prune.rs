@@ -55,6 +55,7 @@ pub(crate) fn prune(flags: &Prune) -> Result<u8, Failure> {
         )?;
         report(&plan, flags);
     }
+    // Behind the report, so that the user also sees which runs were deleted.
     trouble.map_or(Ok(0), Err)
 }
 
@@ -63,6 +64,8 @@ pub(crate) fn prune(flags: &Prune) -> Result<u8, Failure> {
 fn carry_out(project: &Project, plan: &mut Plan) -> Option<Failure> {
     let mut trouble: Option<Failure> = None;
     plan.to_delete.retain(|run_to_delete| {
+        // `discard` compares the number of records under the lock: a run that continued since the
+        // plan stays.
         match discard(project, &run_to_delete.run, run_to_delete.seq) {
             Ok(()) => true,
             Err(error) => {

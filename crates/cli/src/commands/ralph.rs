@@ -25,6 +25,7 @@ pub(crate) fn ralph(flags: Ralph) -> Result<u8, Failure> {
         creation: flags.creation,
         input: None,
         steps: crate::args::Steps::default(),
+        // Unlike `run`: a user of a loop improves the prompt while it runs.
         unpinned: !flags.pinned,
         max_iterations: flags.max_iterations,
         background: flags.background,

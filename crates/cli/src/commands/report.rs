@@ -34,6 +34,7 @@ pub(super) fn report(
     }
     match (output.json, output.events) {
         (true, _) => result::print_run(head, &place, blobs),
+        // With `--events`, stdout contains only lines of JSON.
         (false, true) => Ok(()),
         (false, false) => result::print_main(head, blobs),
     }
@@ -42,6 +43,7 @@ pub(super) fn report(
 /// Returns the exit code of a run that ended here.
 pub(super) const fn exit_code(status: Status, signal: Option<Signal>) -> u8 {
     match (status, signal) {
+        // 128 and the number of the signal. SIGINT needs no row, because `Stopped` is 130 already.
         (Status::Stopped | Status::Interrupted, Some(Signal::Terminate)) => 143,
         (Status::Stopped | Status::Interrupted, Some(Signal::HangUp)) => 129,
         (status, _) => status.exit_code(),

@@ -28,6 +28,7 @@ pub(super) fn print_object(
     head: &Head,
     blobs: &Blobs,
 ) -> Result<(), Failure> {
+    // Redacted before the results are added, because results stay byte for byte.
     let mut object = redacted_json(object);
     object["results"] = json::results(head, blobs);
     write_stdout(&(json::text(&object, Layout::Indented) + "\n"))
@@ -52,6 +53,7 @@ pub(super) fn of_main(head: &Head, blobs: &Blobs) -> Result<Option<String>, Fail
     if let (Some(flow), Some(_)) = (head.run.program.steps(), result) {
         return Ok(Some(json::text(&json::steps(flow, blobs).into(), Layout::Indented)));
     }
+    // An exhausted loop completes without an accepted result.
     let result = result.filter(|_| head.ledger.exhausted.is_none());
     Ok(result.map(|result| observe::load(blobs, result)).transpose()?)
 }

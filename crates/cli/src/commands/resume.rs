@@ -42,7 +42,6 @@ use preflight::{
     Definitions, check_budget_left, check_cap, check_requirements, price_change_note, usable,
 };
 
-/// The options of a resume.
 pub(crate) struct ResumeOptions<'a> {
     plan: bool,
     edits: Edits,
@@ -74,9 +73,13 @@ impl ResumeOptions<'_> {
         let asked = settings::layers_of_resume(config, self.setting_flags);
         settings::check_backend(&asked)?;
         let mut settings = settings::apply_config(run.settings.clone(), &asked)?;
+        // A journal without prices is older than this setting and uses the current ones. Otherwise
+        // the run keeps its prices, because an agent could edit `raymond.toml`.
         if settings.prices.is_none() || self.prices == Prices::Current {
             settings.prices = Some(current);
         }
+        // Recorded only while replies answer for every backend: this resume may switch to the real
+        // one.
         let replayed_backend = settings.replayed_backend.take().unwrap_or(usual);
         settings.replayed_backend =
             backends::uses_only_replies(&settings).then_some(replayed_backend);
@@ -99,6 +102,7 @@ impl<'a> ResumeOptions<'a> {
     pub(super) fn from_run(flags: &'a crate::args::Run) -> Self {
         Self {
             plan: false,
+            // `run` has no flags for edits, takeover or rewind, so the careful choices apply.
             edits: Edits::Undecided,
             how: OpenOptions {
                 takeover: Takeover::Never,
@@ -138,6 +142,7 @@ impl<'a> ResumeOptions<'a> {
 }
 
 pub(crate) fn resume(flags: &Resume) -> Result<u8, Failure> {
+    // The hidden flags exist only for this message: clap alone would report an unknown argument.
     if flags.input.is_some() || !flags.vars.is_empty() {
         return Err(Failure::usage("--input and --var can be set only when a run starts")
             .hint("start a new run with `raymond run`"));
@@ -149,6 +154,8 @@ pub(crate) fn resume(flags: &Resume) -> Result<u8, Failure> {
         .hint("start a new run with `raymond run`"));
     }
     let project = runs::project()?;
+    // The starter of a background run has resolved `@last` or a prefix already. Resolving it again
+    // here could find another run.
     let run = match flags.background.detached_as.as_ref().or(flags.run.as_ref()) {
         Some(wanted) => runs::find(&project, wanted)?,
         None => runs::only_unfinished(&project)?,
@@ -167,31 +174,49 @@ pub(super) fn resume_run(
         BeforeOpening::Done(code) => return Ok(code),
         BeforeOpening::Open(seen) => seen,
     };
+    // Behind the checks above, so that `--detach` refuses on the user's terminal. Before the lock,
+    // because the background process has to be the owner.
     match options.drive_mode {
         DriveMode::Foreground => {}
         DriveMode::StartBackground => return background::start(project, run, options.output),
         DriveMode::Detached => background::own_session()?,
     }
+    // Before this process owns the run: the runtime handles SIGUSR1, with which other processes
+    // wake an owner.
     let runtime = crate::runtime::runtime()?;
     // A recovery reads transcripts of every client, even of one that cannot be started any more.
     let known = |settings: &Settings| backends::known(project, settings);
     let opened =
         runtime.block_on(OwnedRun::open_with_backends(project, run, options.how, seen, &known));
     let owned = opened.map_err(|error| Failure::from(error).naming_run(run))?;
+    // Printed even if a check below refuses: a rewind and ended processes cannot be undone.
     report_opening(&owned.found);
-    // The journal exists but its first record was torn: there is no run to continue.
+    // `open_with_backends` refuses a run without records, so this check only protects the code
+    // below if that changes.
     if owned.head.seq == 0 {
         return Err(Failure::never_started(run));
     }
+    // A rewind may lead back to a completed run, and another process may have completed or
+    // cancelled the run since it was read.
     if is_done(&owned.head.run) {
+        // Releases the lock first: `after_rewind` takes it again to update the state file, and a
+        // run with an owner would count as driven.
         drop(owned);
         return after_rewind(project, &runs::look(project, run)?, options);
     }
+    // From the run as opened, not as seen before the lock: another owner may have changed the
+    // settings in between.
     let mut settings = options.settings(project, &owned.head.run)?;
+    // Refusals that need only the run come first: `usable` below starts every client to ask for its
+    // version, which may take seconds.
     check_budget_left(&owned.head, &settings)?;
+    // Behind `settings`, because this resume may raise `--max-parallel`.
     crate::resource_limits::raise_for_programs(settings.max_parallel)?;
+    // Before the checks of states and backends, which have to look at the states that the run will
+    // use.
     let EditDecision { adopt, line } = decide_edits(&owned.head, &owned.definition, options.edits)?;
-    // All refusals come before the first record, so that a refused resume changes nothing.
+    // These refusals come before the first record, so that a refused resume leaves the run
+    // unchanged.
     let definitions = Definitions { pinned: &owned.definition, adopted: adopt.as_ref() };
     let warnings = check_requirements(project, &owned.head.run, &settings, definitions)?;
     let UsableBackends { backends, clients } =
@@ -199,6 +224,8 @@ pub(super) fn resume_run(
     // A turn that started with earlier settings left its transcript with an earlier backend.
     let backends = with_earlier_backends(project, backends, &owned.head.run.settings, &settings);
     let states = adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
+    // `adopt` writes the first record of this resume, or none if the core refuses the edited
+    // states.
     let mut owned = match adopt {
         None => owned,
         Some(current) => owned.adopt(current)?.map_err(|refusal| {
@@ -211,6 +238,7 @@ pub(super) fn resume_run(
     }
     // Printed after the refusals above, because a refused resume should print only its reason.
     let kept = price_change_note(project, &owned.head.run, &settings)?;
+    // Before `extend` below, which overwrites the recorded versions.
     let replaced = backends::version_changes(&settings.clients, &clients);
     for line in line.into_iter().chain(kept).chain(replaced) {
         crate::say!("raymond: {line}");
@@ -219,13 +247,18 @@ pub(super) fn resume_run(
     settings.clients.extend(clients);
     // The plan is made before the outcomes of running turns are known; `knowing` adds them below.
     let (plan, told) = (planned(&owned.head, &settings, states), owned.found.ended.len());
+    // The last possible refusal: a transcript that cannot be read. It comes behind `adopt`, so
+    // adopted states stay adopted.
     let resumed = runtime.block_on(owned.resume_inputs(settings, &backends));
     let inputs = resumed.map_err(|error| Failure::from(error).naming_run(run))?;
+    // Only the processes that `resume_inputs` ended: `report_opening` has printed the others.
     report_ended(&owned.found.ended[told..]);
     if !options.output.quiet {
         crate::say!("{run}: {}", plan.knowing(&owned.head.run, &inputs));
     }
+    // Behind the last plain line on stderr: from here on the console may draw live rows there.
     let mut console = Console::new(options.output, Interrupt::Stops);
+    // The feed contains only new records, so the rows start from the opened run.
     console.catch_up(&owned.head);
     drive(&runtime, owned, backends, inputs, console)
 }
@@ -277,6 +310,8 @@ fn before_opening(
         }
         return Ok(BeforeOpening::Open(None));
     }
+    // A run that has ended or was cancelled needs its own answer, even with `--plan`: no turn of it
+    // continues.
     if let Some(code) = report_if_over(project, &seen, options)? {
         return Ok(BeforeOpening::Done(code));
     }
@@ -289,8 +324,8 @@ fn before_opening(
     Ok(BeforeOpening::Open(Some(Box::new(seen))))
 }
 
-/// Returns the plan. With edited states it does not name agents, because they may enter other
-/// states.
+/// Returns the plan. With edited or unpinned states it names no backends, because the states may
+/// name other ones.
 fn planned(Head { run, ledger, .. }: &Head, settings: &Settings, states: States) -> Plan {
     let plan = Plan::of(run, ledger, settings);
     match (states, settings.definition) {
@@ -312,6 +347,7 @@ fn only_plan(
     // `--plan` takes no lock, but a plan for a run that another process drives would be wrong at
     // once.
     seen.check_free(project, options.how.takeover)?;
+    // Opening the journal would refuse damage; `--plan` does not open it, so it refuses here.
     if let Tail::Damaged(damaged) = seen.journal.tail {
         return Err(journal::Error::Damaged { path: paths.journal, damaged }.into());
     }
@@ -319,6 +355,8 @@ fn only_plan(
     check_budget_left(&seen.head, &settings)?;
     let pinned =
         Pin::load(&run.manifest, &project.blobs(&paths)).and_then(|pin| pin.definition())?;
+    // The same checks as in `resume_run`, so that a plan is printed only for a resume that would
+    // work.
     let decision = decide_edits(&seen.head, &pinned, options.edits)?;
     let definitions = Definitions { pinned: &pinned, adopted: decision.adopt.as_ref() };
     let warnings = check_requirements(project, run, &settings, definitions)?;
@@ -336,12 +374,15 @@ fn only_plan(
         let found = owned::find_turn(run, &paths, turn, &backends);
         match &found {
             AttachResult::Running => fates.push((turn.id.clone(), Fate::Adopted)),
+            // The plan assumes already that such a turn continues or is repeated.
             AttachResult::Ended(Outcome::Interrupted { by: Interruption::Crash, .. }) => {}
             AttachResult::Ended(_) => fates.push((turn.id.clone(), Fate::Finished)),
             AttachResult::Unreadable { why } => {
                 return Err(OwnError::Unreadable { why: why.clone() }.into());
             }
         }
+        // A resume charges these turns before it checks which budget shares of adopted clients
+        // still fit the cap, so the plan needs their costs.
         ended.extend(owned::turn_cost(&paths, turn, found).map(|spent| (turn.id.clone(), spent)));
     }
     let states = decision.adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
@@ -374,12 +415,14 @@ fn report_opening(found: &OpenReport) {
 
 /// Ends the leftover processes of an ended run, whose owner may have been killed.
 pub(super) fn end_leftover_processes(project: &Project, seen: &Inspection) -> Result<(), Failure> {
+    // A living owner ends its processes itself.
     if seen.owner.is_some() || leftover_processes(seen).is_empty() {
         return Ok(());
     }
     let run = &seen.header.run;
     match crate::runtime::runtime()?.block_on(owned::end_leftover_processes(project, run)) {
         Ok((left, survivors)) => report_leftovers(&left, &survivors),
+        // Not a failure: the run has ended, and the caller still reports its result.
         Err(error) => crate::say!("raymond: could not end the processes of {run}: {error}"),
     }
     Ok(())

@@ -43,6 +43,8 @@ use first_line::first_line;
 pub(crate) fn run(flags: &Run) -> Result<u8, Failure> {
     if workflows::is_document(&flags.workflow) {
         check_document(flags)?;
+        // Here backends answer agent steps. In a run of the tool `crayfish` the caller does, and
+        // only the caller can continue it.
         return start(flags, &Program::steps_of(Answers::Backend));
     }
     if flags.steps.workspace.is_some() || !flags.steps.schemas.paths.is_empty() {
@@ -90,6 +92,8 @@ fn resume_existing(
     if !flags.creation.or_resume {
         return Err(LaunchError::Exists(run).into());
     }
+    // Before the resume, which takes most settings from the journal: a different workflow or input
+    // would be ignored silently.
     check_same(project, &run, flags, program)?;
     resume::resume_run(project, &run, &resume::ResumeOptions::from_run(flags))
 }
@@ -101,19 +105,25 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
     // in for.
     let usual = backends::default_backend(&config);
     let asked = settings::layers_of_run(config, &flags.setting_flags);
+    // A mistyped `--backend` is reported with its origin, before the workflow is read.
     settings::check_backend(&asked)?;
     let vars = Vars::of(flags, program)?;
     let mut settings = Settings {
         vars: vars.typed().clone(),
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
         start_flags: start_flags(flags)?,
+        // Recorded even for a run without a loop, which ignores the number.
         max_iterations: flags.max_iterations.unwrap_or(Settings::USUAL_ITERATIONS),
+        // The run keeps these prices: an agent could edit `raymond.toml` to make its turns look
+        // cheap.
         prices: Some(backends::own_prices(&asked)),
         ..settings::apply_config(Settings::default(), &asked)?
     };
     // Before anything is created: with too few open files the run would fail in the middle of a
     // turn.
     crate::resource_limits::raise_for_programs(settings.max_parallel)?;
+    // Rules between backends compare the real ones, so that a workflow that passes with replies
+    // also starts without them.
     settings.replayed_backend = backends::uses_only_replies(&settings).then_some(usual);
     let catalog = backends::catalog();
     let demand = Requirements { settings: &settings, catalog: &catalog };
@@ -130,6 +140,7 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
     };
     let UsableBackends { backends, clients } =
         backends::usable(&asked, &settings, &Reachability::of(&prepared.definition))?;
+    // Recorded, so that a resume can report a client whose version changed.
     settings.clients = clients;
     if !flags.output.quiet {
         warn(flags, program, &settings, &prepared);
@@ -141,13 +152,15 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
         DriveMode::StartBackground => return background::start(project, &run, flags.output),
         DriveMode::Detached => background::own_session()?,
     }
-    // Formatted now, because `OwnedRun::create` consumes the definition, but printed only if the run
-    // was created.
+    // Formatted now, because `OwnedRun::create` consumes the definition, but printed only if the
+    // run was created.
     let line = first_line(&run, program, &settings, &prepared);
     let launch = Launch {
         run,
         nonce: clock::nonce(),
         workflow: absolute(&flags.workflow)?,
+        // Absolute, because a resume may be called in another directory and must not move the
+        // agents.
         cwd: absolute(flags.steps.workspace())?,
         input: flags.input.clone(),
         program: program.clone(),
@@ -231,6 +244,7 @@ fn prepare_document(
     let prepared =
         DocumentFile::read(&flags.workflow)?.prepare(&flags.workflow, vars, &schema_dirs)?;
     let warnings = check_more(&Reachability::of(&prepared.definition));
+    // `prepare` of a document returns at its own mistakes, so these are the only ones left.
     if warnings.iter().any(|found| found.severity == Severity::Error) {
         return Err(Failure::invalid("the workflow", warnings).within(&flags.workflow));
     }
@@ -249,6 +263,7 @@ fn missing_input(definition: &Definition) -> Option<String> {
 /// Adds a suggestion: a similar prompt, or a document in the folder.
 fn prepare_failure(error: PrepareError, program: &Program, workflow: &Path) -> Failure {
     let failure = match (program, &error) {
+        // The general hint would suggest workflows, but a loop needs a prompt.
         (Program::Ralph(_), PrepareError::Scope(ScopeError::Missing(path))) => {
             let failure = Failure::usage(error.to_string());
             match workflows::nearest_prompt(path) {
@@ -277,6 +292,7 @@ fn check_same(
     flags: &Run,
     program: &Program,
 ) -> Result<(), Failure> {
+    // An unreadable run is reported by the resume, with a better hint.
     let Ok(seen) = runs::look(project, run) else { return Ok(()) };
     if seen.head.seq == 0 {
         // The owner has not recorded the start yet, so there is nothing to compare.
@@ -290,6 +306,7 @@ fn check_same(
     }
     check_program(run, &begun.program, program)?;
     let vars = Vars::of(flags, program)?;
+    // Omitted variables are not a difference: only flags that the user gives again are compared.
     let other_vars = !vars.typed().is_empty() && *vars.typed() != begun.settings.vars;
     let other_input = match &flags.input {
         Some(input) => {
@@ -340,12 +357,16 @@ fn run_id(given: Option<&str>, workflow: &Path, program: &Program) -> Result<Run
     if let Some(given) = given {
         return given.parse().map_err(|error| Failure::usage(format!("--run-id: {error}")));
     }
+    // A relative path such as `.` has no name. A missing workflow is reported later, when it is
+    // read.
     let absolute = workflow.canonicalize().unwrap_or_else(|_| workflow.to_owned());
     let name = match program {
         Program::States | Program::Steps(_) => workflows::name(&absolute),
         Program::Ralph(_) => workflows::loop_name(&absolute),
     };
     let date = &clock::now().to_string()[..10].replace('-', "");
+    // Six of 32 hexadecimal digits: ids stay short enough to type, and only runs of one workflow on
+    // one day share the rest of the id.
     let random = &clock::nonce().to_string()[..6];
     format!("{name}-{date}-{random}").parse().map_err(|error| Failure::usage(format!("{error}")))
 }

@@ -50,6 +50,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
         // completely.
         text.extend(["result of main:\n", &sanitized(result.trim_end_matches('\n')), "\n"]);
     }
+    // `print_styled` writes styles as they are, so they are removed for a pipe.
     let plain = anstream::adapter::strip_str(&text).to_string();
     let terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
     print_styled(if terminal { &text } else { &plain })?;
@@ -58,6 +59,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
 
 /// Formats the last message of a turn below a bar; truncates a long text.
 fn said(cause: &Input, blobs: &Blobs) -> String {
+    // In characters: about two screens. `logs` prints the whole text.
     const LONGEST: usize = 4000;
     let Input::Settled { outcome: Outcome::Finished(finished), .. } = cause else {
         return String::new();

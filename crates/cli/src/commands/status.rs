@@ -60,6 +60,7 @@ fn text(seen: &Seen, place: &StatusSummary, blobs: &Blobs) -> String {
     }
     lines.extend(place.left_running.iter().map(|command| format!("  left running: {command}")));
     let mut agents: Vec<&Agent> = run.agents.values().collect();
+    // The map is ordered by id; readers expect the order of creation.
     agents.sort_by_key(|agent| agent.born);
     for agent in agents.iter().take(MOST_AGENTS) {
         let backend = ledger.naming().label(answering(run, agent));

@@ -29,8 +29,8 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
     let run = runs::find(&project, wanted)?;
     let seen = runs::look(&project, &run)?;
     let answered = match seen.head.run.phase {
-        // Stopping a completed run, or twice, is not an error, but its owner may have been killed
-        // before it ended all processes.
+        // An ended run takes no request, but its owner may have been killed before it ended all
+        // processes.
         before @ Phase::Ended(was) if was == Ending::Completed || was == ending => {
             resume::end_leftover_processes(&project, &seen)?;
             StopOutcome::Ended(before)
@@ -58,6 +58,7 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
             })?
         }
     };
+    // Read again: the owner, or `request::stop` in its place, has recorded the end meanwhile.
     let head = runs::look(&project, &run)?.head;
     let status = status_of(&head.run, Owner::Gone);
     match answered {

@@ -19,6 +19,7 @@ pub(crate) fn wait(flags: &RunArgument) -> Result<u8, Failure> {
     let waited = crate::runtime::runtime()?.block_on(request::wait(&project, &run, &mut report));
     waited.map_err(|error| Failure::from(error).naming_run(&run))?;
     let seen = runs::look(&project, &run)?;
+    // The wait is over, so an owner that still holds its lock is only exiting.
     let status = raymond_core::view::status(&seen.head.run, Owner::Gone);
     let place = StatusSummary::of(&seen.head, status);
     let blobs = project.blobs(&project.paths(&run));

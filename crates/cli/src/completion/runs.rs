@@ -43,6 +43,7 @@ fn preferring(
     let all: Vec<RunId> = all.into_iter().filter(|run| run.as_str().starts_with(current)).collect();
     let read = all.iter().take(MOST_READ);
     let preferred: Vec<RunId> = read.filter(|run| is_preferred(&project, run)).cloned().collect();
+    // A user who asks for a candidate wants one: an unusual choice is better than silence.
     let offered = if preferred.is_empty() { all } else { preferred };
     let names = offered.iter().map(ToString::to_string).chain(last);
     (0..)
@@ -54,6 +55,7 @@ fn preferring(
 pub(super) fn newest_first(project: &Project) -> Vec<RunId> {
     let mut all = project.runs().unwrap_or_default();
     let changed = |run: &RunId| -> Option<SystemTime> {
+        // The time of the file, because reading every journal would take too long.
         std::fs::metadata(project.paths(run).journal).and_then(|found| found.modified()).ok()
     };
     all.sort_by_cached_key(|run| std::cmp::Reverse(changed(run)));

@@ -97,6 +97,7 @@ impl Typed {
 fn offers(current: &OsStr, is_offered: impl Fn(&str, &Path) -> bool) -> Vec<CompletionCandidate> {
     let Typed { folder, name } = Typed::of(current);
     let text = current.to_string_lossy();
+    // Candidates repeat the typed folder exactly: a shell replaces the whole word.
     let before = &text[..text.len() - name.len()];
     let mut found: Vec<String> = names(&folder)
         .filter(|found| {

@@ -25,6 +25,7 @@ pub(super) fn read(
         let named = NamedKey::all().find(|named| named.variable().as_deref() == Some(name));
         let Some(NamedKey { name: key_name, key }) = named else { continue };
         let Some(value) = value.to_str() else {
+            // Not ignored: a lost value could be a budget.
             mistakes.push(mistake("it is not UTF-8").in_file(name));
             continue;
         };

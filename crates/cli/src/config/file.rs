@@ -1,4 +1,8 @@
 //! Reads a configuration file (TOML) and reports mistakes with their lines.
+//!
+//! All mistakes of a file are collected, so that the user can fix everything at once. `keys`
+//! describes the keys, and `value` converts the values. A project's file is read only if a trusted
+//! user owns it, and it cannot name programs.
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind};
@@ -37,6 +41,8 @@ pub(super) fn read(
     }
     match text_of(path) {
         Ok(text) => {
+            // Relative paths in a file start from its directory, because the same file is read from
+            // any directory.
             let base = path.parent().unwrap_or(path);
             let (name, places) = (shown(path), LocationFinder::new(&text));
             let mut file = File { name, whose, text: &text, places, base, mistakes };
@@ -98,6 +104,7 @@ impl File<'_> {
         let key = named.key;
         match key.sources {
             Sources::Tables { example } => self.take_tables(layer, key, example, value),
+            // An error and not a silent skip, because the user may think that the program is used.
             Sources::Clients if self.whose == ConfigScope::Project => {
                 let place = named.variable().unwrap_or_default();
                 let hint = format!("set it in ~/.config/raymond/config.toml, or as {place}");
@@ -137,6 +144,7 @@ impl File<'_> {
         };
         for (name, value) in as_written(named) {
             let shown = format!("{}.{:?}", key.name, name.get_ref());
+            // Checked here and not in `read`, because only here the hint with an example is known.
             if !matches!(value.get_ref(), DeValue::Table(_)) {
                 self.wrong(value.span(), format!("{shown} is not a table"), hint());
                 continue;

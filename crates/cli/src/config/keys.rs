@@ -1,8 +1,22 @@
 //! The table of all settings. To add a setting, add a row here and a field to [`Settings`].
 //!
-//! Everything else follows from the row: the key in files, the environment variable, the flag and
-//! its help, the row of `raymond config`, and the effect on the settings of a run. A key `max_agents`
-//! has the variable `RAYMOND_MAX_AGENTS` and the flag `--max-agents`.
+//! Everything else follows from the row. For example, the row
+//!
+//! ```text
+//! max_parallel: Slot<u32> = field!(COUNT_FROM_ONE, max_parallel)
+//!     .flag("N", "Run at most this many turns at the same time [default: 4]");
+//! ```
+//!
+//! expands to:
+//!
+//! | part | result |
+//! |---|---|
+//! | field of [`Layer`] | `max_parallel: Slot<u32>`: value and origin; the latest layer wins |
+//! | key in files | `max_parallel = 8`; `COUNT_FROM_ONE` refuses 0 and texts |
+//! | variable | `RAYMOND_MAX_PARALLEL=8` |
+//! | flag | `--max-parallel N`, with the help of `.flag` |
+//! | row of `raymond config` | `max_parallel  8  raymond.toml:2`, or the default of [`Settings`] |
+//! | effect | `field!` copies the value to `Settings::max_parallel` of a run |
 
 use std::path::PathBuf;
 
@@ -56,6 +70,7 @@ macro_rules! keys {
 
         /// Every key, in the order of the documentation.
         pub(super) const KEYS: &[Key] = &[$({
+            // The name comes from the field, so that key, variable and flag cannot differ from it.
             const SETTING: Setting<$type> = $setting.name(stringify!($name));
             Key {
                 name: SETTING.name,
@@ -80,12 +95,15 @@ keys! {
             second request may have started, which Raymond interrupts (docs/codex.md).");
     strict_budget: Slot<bool> = field!(SWITCH, strict_budget)
         .flag("", "Charge a turn's full budget share when its cost is unknown\n\n\
-            With Codex this is always the case.");
+            The budget share is the part of the cap that Raymond reserves for one turn. Codex \
+            never reports costs, so each of its turns is charged its full share.");
     model: Slot<String> = field!(TEXT, model).flag("MODEL", "Set the default model");
     effort: Slot<String> = field!(TEXT, effort).flag("EFFORT", "Set the default effort");
     backend: Slot<String> = Setting::new(TEXT)
         .flag("BACKEND", "Set the default backend of prompts and agent steps [default: claude]")
         .alias("agent")
+        // The layer keeps the text as given, because `settings::check_backend` reports an unknown
+        // name with its origin.
         .default(|settings| Some(settings.backend.to_string()))
         .put(|settings, name| settings.backend = BackendName::new(name.as_str()));
     // `settings` puts the path, because the file must exist.
@@ -94,7 +112,7 @@ keys! {
     max_parallel: Slot<u32> = field!(COUNT_FROM_ONE, max_parallel)
         .flag("N", "Run at most this many turns at the same time [default: 4]");
     max_agents: Slot<u32> = field!(COUNT_FROM_ONE, max_agents)
-        .flag("N", "Allow at most this many unfinished agents [default: 1000]");
+        .flag("N", "Allow at most this many live workers [default: 1000]");
     reminders: Slot<u32> = field!(COUNT, reminders)
         .flag("N", "Send at most this many reminders per visit [default: 3]");
     retries: Slot<u32> = field!(COUNT, retries)
@@ -102,8 +120,10 @@ keys! {
     timeout: Slot<Span> = field!(DURATION, timeout)
         .flag("DURATION", "End a turn that takes longer, such as 10m [default: none]");
     idle_timeout: Slot<Span> = field!(DURATION, idle_timeout)
-        .flag("DURATION", "End a turn that prints nothing for this long [default: 30m]")
+        .flag("DURATION", "End a turn that is silent for this long [default: 30m for clients]")
         .default(|_| {
+            // The setting is `None` without a value, and then the client uses its own default,
+            // which is shown here.
             let idle = ClientTimeouts::default().idle.as_millis();
             Some(Span(idle.try_into().unwrap_or(u64::MAX)))
         });
@@ -145,6 +165,8 @@ impl Layer {
     #[must_use]
     pub(crate) fn over(mut self, lower: Self) -> Self {
         // `replies` implies the scripted backend, unless the same layer names another backend.
+        // Decided layer by layer, before they are merged: a `--replies` flag must win over a
+        // `backend` in a file.
         if let (None, Some(Sourced { origin, .. })) = (&self.backend, &self.replies) {
             let (value, origin) = (scripted::NAME.to_owned(), origin.clone());
             self.backend = Some(Sourced { value, origin });
@@ -181,6 +203,7 @@ impl NamedKey {
 
     /// Returns the environment variable, such as `RAYMOND_BUDGET`.
     pub(super) fn variable(&self) -> Option<String> {
+        // Tables do not fit into one variable.
         let has_variable = matches!(self.key.sources, Sources::All | Sources::Clients);
         has_variable.then(|| format!("RAYMOND_{}", self.name.to_ascii_uppercase()))
     }

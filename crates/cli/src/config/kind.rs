@@ -74,6 +74,7 @@ pub(super) const CAP: Kind<Option<Micros>> = Kind {
     read: |given| given.cap(),
     json: |cap| cap.map_or_else(|| json!("none"), |cap| json!(cap.dollars())),
     text: Some(|cap| cap.map_or_else(|| "none".to_owned(), |cap| cap.to_string())),
+    // With a hyphen, so that `--budget -1` reports a wrong amount and not an unknown flag.
     flag: |flag| flag.allow_hyphen_values(true).value_parser(cap),
 };
 
@@ -114,6 +115,7 @@ pub(super) const fn choice<T: Enumerated>() -> Kind<T> {
                 |Choice { name, help, .. }: &Choice<T>| PossibleValue::new(*name).help(*help);
             let names = PossibleValuesParser::new(T::CHOICES.iter().map(named));
             flag.value_parser(
+                // Cannot fail: the parser accepts only names of `CHOICES`.
                 names.try_map(|name| T::named(&name).ok_or("the name belongs to no value")),
             )
         },

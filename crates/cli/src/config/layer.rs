@@ -30,6 +30,7 @@ impl Origin {
             (Self::Default, Self::Default)
             | (Self::Environment(_), Self::Environment(_))
             | (Self::Flag(_), Self::Flag(_)) => true,
+            // The user's file and the project's file are two layers.
             (Self::File { path, .. }, Self::File { path: other, .. }) => path == other,
             (Self::Default | Self::File { .. } | Self::Environment(_) | Self::Flag(_), _) => false,
         }
@@ -68,6 +69,7 @@ pub(super) trait Field<T> {
         Self: Sized,
         T: Clone,
     {
+        // Put one by one behind the lower values: a slot keeps the last, a list keeps all.
         for (name, value) in self.values() {
             lower.put(name, value.clone());
         }

@@ -128,6 +128,7 @@ impl<T> Setting<T> {
         origin: &Origin,
     ) -> Result<(), ValueError> {
         let values = field.parts(given)?.into_iter().map(self.kind.read);
+        // All or nothing: a list with a wrong entry must not be applied in part.
         for value in values.collect::<Result<Vec<T>, _>>()? {
             field.put(name, Sourced { value, origin: origin.clone() });
         }

@@ -1,4 +1,8 @@
 //! Converts a value of a file or a variable to the type of its key.
+//!
+//! A file has typed values and a variable has only text, so each conversion accepts both forms.
+//! Nothing is guessed: a value of the wrong type is an error that names the expected form. Flags
+//! are not converted here, because clap parses them.
 
 use std::path::{Path, PathBuf};
 
@@ -66,6 +70,7 @@ impl<'v> ConfigValue<'v> {
             RawValue::Text(text) => text,
             RawValue::Toml(_) => return Err(self.expected("a text in quotes")),
         };
+        // An empty model or path would only fail later, far from its origin.
         if text.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(text.to_owned()) }
     }
 
@@ -76,6 +81,8 @@ impl<'v> ConfigValue<'v> {
     /// Reads a program: a name, or a path.
     pub(super) fn command(self) -> Result<String, ValueError> {
         let command = self.text()?;
+        // A bare name is searched on `PATH`, as in a shell; a path starts from the directory of the
+        // file.
         if !command.contains('/') {
             return Ok(command);
         }
@@ -107,6 +114,7 @@ impl<'v> ConfigValue<'v> {
     pub(super) fn money(self) -> Result<Micros, ValueError> {
         let text = match self.value {
             RawValue::Toml(DeValue::Integer(n)) if n.radix() == 10 => n.as_str(),
+            // As text and not as a float, because money must not be rounded.
             RawValue::Toml(DeValue::Float(n)) => n.as_str(),
             RawValue::Toml(DeValue::String(text)) => text.as_ref(),
             RawValue::Text(text) => text,

@@ -35,6 +35,8 @@ impl Region {
         }
         let mut frame = BEGIN.to_owned();
         if let up @ 1.. = self.height(columns) {
+            // The cursor is below the last row. Counting up from there also works after the screen
+            // has scrolled.
             write!(frame, "\r\u{1b}[{up}A").ok()?;
         }
         // If only the rows change, they are overwritten in place. Clearing first would flicker.

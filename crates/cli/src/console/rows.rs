@@ -71,12 +71,14 @@ impl Drawn {
 /// Returns the rows to draw.
 pub(super) fn rows(view: &RunView, scene: &Scene) -> Vec<Drawn> {
     let busy = view.busy();
+    // At most a third of the screen, so that the log stays readable.
     let most = (scene.size.rows / 3).max(1);
     let shown = if busy.len() <= most { busy.len() } else { (most - 1).max(1) };
     let cells: Vec<Cells> = busy[..shown]
         .iter()
         .map(|(agent, row, doing)| Cells::of(agent, row, doing, scene))
         .collect();
+    // One column less: some terminals wrap when the last column is written.
     let columns = Columns::of(&cells, scene.size.columns.saturating_sub(1));
     // Widths are computed from all shown rows first, so that columns align.
     let mut rows: Vec<Drawn> = cells.iter().map(|cells| columns.row(cells)).collect();
@@ -89,7 +91,6 @@ pub(super) fn rows(view: &RunView, scene: &Scene) -> Vec<Drawn> {
     rows
 }
 
-/// The parts of a row.
 struct Cells {
     mark: &'static str,
     style: Style,
@@ -151,7 +152,6 @@ fn activity(row: &AgentRow, doing: &Doing, scene: &Scene) -> String {
     }
 }
 
-/// The widths of the columns.
 struct Columns {
     all: usize,
     agent: usize,
@@ -165,6 +165,7 @@ impl Columns {
         let widest = |part: fn(&Cells) -> &str| {
             cells.iter().map(|cells| part(cells).width()).max().unwrap_or(0)
         };
+        // Long names must leave room for the activity.
         let quarter = all / 4;
         Self {
             all,

@@ -105,6 +105,7 @@ impl StderrWriter {
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut RunView) -> T) -> T {
         let screen = &self.screen;
         let changed = change(&mut screen.view.lock().unwrap_or_else(PoisonError::into_inner));
+        // One waiting redraw shows all changes, and a busy run must not fill the queue with them.
         if screen.content == Content::Rows && !screen.changed.swap(true, Ordering::AcqRel) {
             self.send(Message::Redraw);
         }
@@ -184,6 +185,8 @@ fn draw(receiver: &MessageReceiver, progress: &Progress, screen: &Screen, interr
         last = Some(Instant::now());
         let (size, ours) = (terminal::size(), terminal::is_ours());
         if !ours {
+            // The shell or another job has written below the rows, so they cannot be overwritten
+            // any more.
             region.forget();
         }
         // Reset before the rows are read: a change after this line sends a new redraw.
@@ -193,6 +196,7 @@ fn draw(receiver: &MessageReceiver, progress: &Progress, screen: &Screen, interr
                 let scene = Scene { now: clock::now(), zone: TimeZone::system(), size, interrupt };
                 rows(&screen.view.lock().unwrap_or_else(PoisonError::into_inner), &scene)
             }
+            // The last frame has no rows, which removes them from the screen.
             More::Maybe | More::Never => Vec::new(),
         };
         let (lines, rows) = paint.over(lines, rows);

@@ -49,7 +49,6 @@ pub(super) fn takes_colours() -> bool {
     !matches!(AutoStream::choice(&stderr()), ColorChoice::Never)
 }
 
-/// Returns the current size.
 pub(super) fn size() -> Size {
     size_of(&stderr())
 }

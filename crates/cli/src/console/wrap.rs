@@ -28,7 +28,6 @@ pub(crate) fn whole(text: &str) -> String {
     text.replace(' ', GLUE.encode_utf8(&mut [0; 4]))
 }
 
-/// Wraps the text.
 pub(crate) fn wrapped(text: &str, room: LineLayout) -> String {
     let mut page = Page::new(room);
     for (number, line) in text.split('\n').enumerate() {
@@ -77,6 +76,7 @@ impl Page {
         } else if self.column > self.indent {
             self.next_line();
         }
+        // A command may exceed the edge, because a broken one could not be copied.
         if self.column + width <= self.edge || word.contains(GLUE) {
             self.text.push_str(&shown);
             self.column += width;

@@ -1,4 +1,8 @@
 //! Converts the errors of the libraries to failures with hints and exit codes.
+//!
+//! The libraries know no flags and no commands, so only this module can say what to do about an
+//! error. Exit code 2 is for mistakes of the user, 6 for a run that another process drives, and 7
+//! for the machine (disk, permissions, damaged files).
 
 use std::path::Path;
 
@@ -123,6 +127,7 @@ impl From<FoldError> for Failure {
                 failure.hint("another file has replaced it: restore it from a copy")
             }
             FoldError::Unreadable { seq: 0 | 1, .. } => failure.hint(NO_RECORD_HINT),
+            // The record itself cannot be read, so the last good one is before it.
             FoldError::Unreadable { seq, .. } => failure.truncate_to(seq - 1),
         }
     }

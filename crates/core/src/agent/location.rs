@@ -36,6 +36,7 @@ impl Location {
     pub fn stem(&self) -> String {
         match self {
             Self::State(state) => state.stem().to_owned(),
+            // The key of a step in a loop contains a dot, which does not begin an extension.
             Self::Step(key) => key.to_string(),
         }
     }

@@ -87,6 +87,7 @@ impl Session {
     /// Returns the plan of a first attempt. `new` is the id of a session that has to be opened.
     pub fn plan(&self, new: SessionId) -> SessionPlan {
         match self {
+            // The id is chosen before the turn, so that a crash cannot lose the conversation.
             Self::Fresh => SessionPlan::Fresh(new),
             Self::At(id) => SessionPlan::Resume(id.clone()),
             Self::BranchOf(from) => SessionPlan::Branch { from: from.clone(), to: new },

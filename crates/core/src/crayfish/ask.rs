@@ -17,6 +17,7 @@ use super::render;
 use super::state::StepsState;
 
 /// The instructions before every task.
+// docs/crayfish-tool.md asks callers to give their models the same rules.
 const RULES: &str = "Answer the task below with one JSON value.\n\
     - Output STRICT JSON only: no markdown, no explanation.\n\
     - It MUST validate against `outputSchema`.\n\
@@ -37,6 +38,7 @@ pub fn message(request: &AgentRequest) -> String {
         envelope["input"] = input.clone();
     }
     if !request.validation_errors.is_empty() {
+        // Lines and not objects, as in the request that a caller receives.
         let errors: Vec<String> =
             request.validation_errors.iter().map(Problem::to_string).collect();
         envelope["retryContext"] = json!({ "validationErrors": errors });
@@ -45,10 +47,11 @@ pub fn message(request: &AgentRequest) -> String {
 }
 
 impl StepsDefinition {
-    /// Returns the request of the agent step that a branch is at. The document of a run is pinned with
-    /// every `$ref` of its schemas resolved.
+    /// Returns the request of the agent step that a branch is at. The document of a run is pinned
+    /// with every `$ref` of its schemas resolved.
     pub fn request(&self, state: &StepsState, agent: &AgentId, key: &Key) -> Option<AgentRequest> {
         let (asks, branch) = (self.agent(key)?, state.branches.get(agent)?);
+        // No error is possible: the step was rendered when it was entered.
         let question = render::agent(asks, &self.interpreter().scope(state, branch)).ok()?;
         Some(AgentRequest {
             run: None,

@@ -1,4 +1,5 @@
-//! The data that a caller brings to a run of steps: requested outputs, attempts and earlier results.
+//! The data that a caller brings to a run of steps: requested outputs, attempts and earlier
+//! results.
 
 use std::collections::BTreeMap;
 
@@ -45,8 +46,10 @@ impl Call {
     }
 }
 
-/// Returns the caller's attempt for a key, and the name it was sent under: the key, or its step's id.
+/// Returns the caller's attempt for a key, and the name it was sent under: the key, or its step's
+/// id.
 pub fn written(attempts: &BTreeMap<Key, u32>, key: &Key) -> Option<(Key, u32)> {
+    // The exact key wins over the id, which may mean any iteration.
     let names = [key.clone(), Key::plain(key.step.clone())];
     names.into_iter().find_map(|name| attempts.get(&name).map(|attempt| (name.clone(), *attempt)))
 }

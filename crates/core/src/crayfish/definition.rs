@@ -54,6 +54,7 @@ impl StepsDefinition {
         let (index, branch) = (self.step(key)?, state.branches.get(agent)?);
         let Kind::Exec(exec) = &self.document.step(index).kind else { return None };
         let scope = self.interpreter().scope(state, branch);
+        // No error is possible: `renders` was checked on the same values when the step was entered.
         render::exec(exec, &self.document.env, &scope).ok()
     }
 

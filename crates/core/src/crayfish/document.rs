@@ -106,6 +106,7 @@ impl Document {
     }
 
     pub fn step(&self, index: StepIndex) -> &Step {
+        // In range: only this document hands out its indexes.
         &self.steps[index.number()]
     }
 
@@ -113,8 +114,8 @@ impl Document {
         self.by_id.get(id).copied()
     }
 
-    /// Returns the step of a key if the document can produce this key: the key names all loops around
-    /// the step in order, and no iteration beyond `maxIters` of a `while`.
+    /// Returns the step of a key if the document can produce this key: the key names all loops
+    /// around the step in order, and no iteration beyond `maxIters` of a `while`.
     pub fn find_key(&self, key: &Key) -> Option<StepIndex> {
         let index = self.find(key.step.as_str())?;
         // Keys list loops outermost first, `loops` goes outward, so the key is read in reverse.
@@ -151,7 +152,8 @@ impl Document {
         })
     }
 
-    /// Returns the variables of a run: those of the request replace those of the document, key by key.
+    /// Returns the variables of a run: those of the request replace those of the document, key by
+    /// key.
     pub fn vars_with(&self, request: &Map<String, Value>) -> Map<String, Value> {
         let mut vars = self.vars.clone();
         vars.extend(request.iter().map(|(name, value)| (name.clone(), value.clone())));

@@ -63,6 +63,7 @@ impl ErrorCode {
         Self::Internal,
     ];
 
+    // The words must be those of serde, because a journal and a reply have to agree.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::BadRequest => "bad_request",

@@ -59,6 +59,7 @@ pub fn lines(document: &Document) -> impl Iterator<Item = Line> {
     let mut open: Vec<bool> = Vec::new();
     std::iter::from_fn(move || {
         let Entry { node, depth, follows } = waiting.pop()?;
+        // All deeper levels are finished when a line of this level comes.
         open.truncate(depth);
         let before: String = open.iter().map(|more| if *more { "│ " } else { "  " }).collect();
         open.push(follows);

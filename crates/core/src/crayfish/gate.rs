@@ -1,7 +1,8 @@
 //! Gates: limits on how many branches do something at the same time.
 //!
-//! A conversation that steps share has a gate, and so have the programs of a parallel loop. A branch
-//! that finds its gate full is parked. When a branch leaves the gate, the oldest parked one continues.
+//! A conversation that steps share has a gate, and so have the programs of a parallel loop. A
+//! branch that finds its gate full is parked. When a branch leaves the gate, the oldest parked one
+//! continues.
 
 use std::collections::BTreeSet;
 
@@ -28,6 +29,7 @@ pub struct Passage {
 impl Gate {
     /// Returns the gate of the conversation with this label.
     pub fn of_label(label: &str) -> Self {
+        // The prefix keeps a label, which authors choose, from naming the gate of a loop.
         Self(format!("label {label}"))
     }
 

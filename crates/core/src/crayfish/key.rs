@@ -44,6 +44,7 @@ impl FromStr for Key {
 
     fn from_str(text: &str) -> Result<Self, BadKey> {
         let bad = || BadKey(text.to_owned());
+        // Names contain no dot, so every dot separates two parts.
         let mut parts: Vec<&str> = text.split('.').collect();
         let step = parts.pop().and_then(|step| step.parse().ok()).ok_or_else(bad)?;
         let iterations = parts.into_iter().map(iteration).collect::<Option<_>>();
@@ -103,6 +104,7 @@ impl FromStr for RequestId {
 }
 
 fn request_id(text: &str) -> Option<RequestId> {
+    // Neither keys nor run ids contain a colon, so the two outer ones separate the parts.
     let (front, number) = text.rsplit_once(':')?;
     let attempt = number.parse().ok().filter(|n: &u32| *n > 0 && n.to_string() == number)?;
     let (run, key) = match front.split_once(':') {

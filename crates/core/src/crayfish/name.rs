@@ -33,6 +33,7 @@ pub enum BadName {
 pub fn check(text: &str) -> Result<(), BadName> {
     let first = |c: char| c.is_ascii_alphabetic() || c == '_';
     let later = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    // The length is checked last: only ASCII is left then, so its bytes are its characters.
     if text.is_empty() {
         Err(BadName::Empty)
     } else if !text.starts_with(first) || !text.chars().all(later) {

@@ -152,6 +152,7 @@ fn walk<'a>(value: &'a Value, segments: &[Segment]) -> Option<&'a Value> {
     segments.iter().try_fold(value, |value, segment| match (segment, value) {
         (Segment::Key(key), Value::Object(fields)) => fields.get(key),
         (Segment::Index(index), Value::Array(items)) => items.get(*index),
+        // No conversion: a key does not select from an array, nor an index from an object.
         _ => None,
     })
 }

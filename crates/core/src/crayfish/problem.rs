@@ -59,6 +59,7 @@ impl Problem {
 
     /// Returns a problem at a pointer.
     pub fn new(path: impl Into<String>, code: ProblemCode, message: impl Into<String>) -> Self {
+        // A pointer repeats the keys of the author, which may be of any length.
         let path = excerpt_bytes(path.into(), LONGEST_POINTER).into_owned();
         Self { path, code, message: message.into(), count: 1 }
     }
@@ -104,6 +105,8 @@ impl Report {
     /// Returns `; did you mean `x`?` if a candidate is near and the report may still compare names.
     pub fn meant<'a>(&mut self, word: &str, among: impl IntoIterator<Item = &'a str>) -> String {
         let mut compared = 0;
+        // One budget for the whole report: many unknown names times many candidates would be
+        // quadratic.
         let left = COMPARED.saturating_sub(self.compared);
         let found = meant(word, among.into_iter().take(left).inspect(|_| compared += 1));
         self.compared += compared;
@@ -155,7 +158,8 @@ impl Report {
         self.under(&index.to_string(), look)
     }
 
-    /// Starts a chapter. Problems are sorted by chapter, then by the order in which they were found.
+    /// Starts a chapter. Problems are sorted by chapter, then by the order in which they were
+    /// found.
     pub(super) fn chapter(&mut self, chapter: u32) {
         self.chapter = chapter;
     }
@@ -186,6 +190,7 @@ impl Report {
     /// Returns all problems in document order, without duplicates.
     pub fn problems(mut self) -> Vec<Problem> {
         let mut seen = BTreeSet::new();
+        // Before the limit is applied, so that repeated problems take no place in the list.
         self.found.retain(|(_, problem)| seen.insert(problem.clone()));
         self.found.sort_by_key(|(chapter, _)| *chapter);
         let beyond = self.found.len().saturating_sub(MOST) + self.left_out;

@@ -42,6 +42,7 @@ impl Holds {
     pub const fn levels(self) -> usize {
         match self {
             Self::Value => LEVELS,
+            // A request adds a few levels around its values, and a record a few around a request.
             Self::Request => LEVELS + 16,
             Self::Record => LEVELS + 32,
         }
@@ -139,6 +140,7 @@ pub fn read_as(holds: Holds, bytes: &[u8]) -> Result<Value, Unreadable> {
     match std::str::from_utf8(bytes) {
         Ok(text) => read_text_as(holds, text),
         Err(bad) => {
+            // The prefix is valid, so nothing in it is replaced and its length is the offset.
             let valid = String::from_utf8_lossy(&bytes[..bad.valid_up_to()]);
             Err(unreadable(&valid, valid.len(), &[], Reason::NotUtf8))
         }
@@ -198,6 +200,7 @@ impl Reader<'_> {
             Some(b'{') => Open::Object(Map::new(), None),
             _ => return self.scanner.scalar().map(Some),
         };
+        // The limit protects later copies and drops of the value, which do recurse.
         if self.open.len() == self.most {
             return Err(self.scanner.fault(Reason::TooDeep(self.most)));
         }
@@ -236,6 +239,7 @@ impl Reader<'_> {
             match self.open.pop() {
                 Some(Open::Array(items)) => Ok(Placed::Closed(Value::Array(items))),
                 Some(Open::Object(fields, _)) => Ok(Placed::Closed(Value::Object(fields))),
+                // Cannot happen: a container was found above.
                 None => Ok(Placed::Next),
             }
         } else {
@@ -248,6 +252,7 @@ impl Reader<'_> {
         let Some(Open::Object(fields, key)) = self.open.last_mut() else {
             return Ok(());
         };
+        // The error points at the beginning of the repeated key.
         let offset = self.scanner.offset();
         let read = key.insert(self.scanner.string("a key in double quotes")?);
         if fields.contains_key(read) {

@@ -88,8 +88,8 @@ impl CallIo {
 }
 
 impl ExecCall {
-    /// Returns the pointer of the first text with a NUL byte. The operating system ends arguments and
-    /// variables at NUL, so a program would receive less than was written.
+    /// Returns the pointer of the first text with a NUL byte. The operating system ends arguments
+    /// and variables at NUL, so a program would receive less than was written.
     pub fn nul(&self) -> Option<String> {
         let is_cut = |text: &String| text.contains('\0');
         let command = match &self.command {
@@ -173,7 +173,8 @@ pub fn exec(
     let mut variables = BTreeMap::new();
     for (name, value) in env {
         let filled = filler.text(value, || pointer("/env", name));
-        // The document's `env` is not inside the step, so its pointer must not get the step's prefix.
+        // The document's `env` is not inside the step, so its pointer must not get the step's
+        // prefix.
         let of_document = |unrendered| Unrendered { below: Below::Document, ..unrendered };
         variables.insert(name.clone(), filled.map_err(of_document)?);
     }
@@ -187,6 +188,8 @@ pub fn exec(
             outputs: filler.files("/io/out", outputs)?,
         },
         Io::Stream { input, output_schema } => CallIo::Stream {
+            // Not counted against the size budget: nothing is filled in, and results are bounded
+            // already.
             input: input.as_ref().map(|input| read(&input.from, names)).transpose()?,
             input_schema: input.as_ref().and_then(|input| input.schema.clone()),
             output_schema: output_schema.clone(),
@@ -231,6 +234,7 @@ impl Filler<'_> {
     fn text(
         &mut self,
         template: &Template,
+        // A closure, because a pointer is needed only for an error.
         at: impl FnOnce() -> String,
     ) -> Result<String, Unrendered> {
         let filled = template.fill_into(self.names, &mut self.room);

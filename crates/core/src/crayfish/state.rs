@@ -1,10 +1,27 @@
 //! The state of a run of steps: its branches and its results.
 //!
 //! A branch is a thread of control: the document from its top, or one iteration of a parallel loop.
-//! The state is a fold of [`StepEvent`]s and does not know the document. A result is stored once
-//! under its key and never changes, so a value read from it can be read again. A loop therefore
-//! remembers which result contains its list, not the list itself.
-//! [`super::walk`] decides the next event; [`branch`] has the position of each branch.
+//! The state is a fold of [`StepEvent`]s and does not know the document. A successful result never
+//! changes, so a value read from it can be read again. A loop therefore remembers which result
+//! contains its list, not the list itself. [`super::walk`] computes the next event of a branch.
+//!
+//! Positions of a branch ([`Position`]): it begins at `Start`. It is `In` a step that runs, and
+//! `Behind` it afterwards. It enters a loop at `Round`. Each sequential iteration begins at `Body`;
+//! parallel iterations are branches, for which it `Waits`. After the loop it is `Behind` the loop.
+//! A failure leaves it `Failed` at a step, and a resume puts it `Before` that step.
+//!
+//! Counters:
+//!
+//! - `begun`: branches ever created; numbers them by age and makes the ids of their agents unique
+//! - `turned`: iterations ever begun, for the limit [`super::walk::MOST_TURNS`]
+//! - `kept`: bytes of all results, for the limit [`MOST_KEPT`]
+//!
+//! Agent steps: `attempts` has the attempt that a step asked for last, `complaints` the errors that
+//! the request repeats. `latest` names the result that a reply also shows under the id of its step.
+//!
+//! Only in runs of a caller, and only until the next call: `offers` has the outputs that no step
+//! has taken, `claims` the attempts that the caller says it answers, and `stale` the outputs for
+//! attempts that are over, which the reply reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,6 +52,7 @@ pub(crate) use offers::Offer;
 
 /// The most bytes of all results of a run. Every reply contains them, the latest twice, and every
 /// call may send them back.
+// Twice this size leaves room for the rest in a request of at most 64 MiB.
 pub const MOST_KEPT: u64 = 24 * 1024 * 1024;
 
 /// The state of a run of steps.
@@ -54,6 +72,7 @@ pub struct StepsState {
     /// The branches that have not ended.
     pub branches: BTreeMap<AgentId, Branch>,
     /// The branches that can continue, oldest first.
+    // Kept beside `branches`, so that the next decision does not look at every branch.
     pub ready: BTreeSet<(u64, AgentId)>,
     /// How many branches have been created.
     pub begun: u64,
@@ -133,6 +152,8 @@ impl StepsState {
                     self.attempts.remove(&Key::plain(key.step.clone()));
                 }
                 self.attempts.insert(key.clone(), *attempt);
+                // Kept until the step has a result, because every later reply repeats the open
+                // request.
                 self.complaints.insert(key.clone(), errors.clone());
             }
             StepEvent::Keeps { label, session } => {
@@ -153,6 +174,8 @@ impl StepsState {
             }
             StepEvent::Fails { key, stored, contained } => {
                 if let Some(stored) = stored {
+                    // The reply shows the failed result, but no step of this branch sees it: none
+                    // follows.
                     self.store(key, stored);
                     self.reach(key);
                 }
@@ -170,11 +193,14 @@ impl StepsState {
             | StepEvent::Turns { .. }
             | StepEvent::Splits
             | StepEvent::Leaves => {
+                // Only sequential iterations: `begin` counts those of parallel loops.
                 let turns = matches!(event, StepEvent::Turns { .. });
                 self.turned = self.turned.saturating_add(turns.into());
                 self.moves(agent, event);
             }
         }
+        // Any event can change whether its branch can continue. `end` and `fail` look at the
+        // parent.
         self.look(agent);
     }
 
@@ -186,11 +212,12 @@ impl StepsState {
         }
     }
 
-    /// Makes a result the latest one of its step. A result that a caller brought becomes visible only
-    /// here, when its step is reached.
+    /// Makes a result the latest one of its step. A result that a caller brought becomes visible
+    /// only here, when its step is reached.
     fn reach(&mut self, key: &Key) {
         let latest = self.latest.entry(key.step.clone()).or_insert_with(|| key.clone());
-        // Parallel iterations finish in any order, but the latest is the one with the highest number.
+        // Parallel iterations finish in any order, but the latest is the one with the highest
+        // number.
         if *latest < *key {
             latest.clone_from(key);
         }
@@ -199,12 +226,14 @@ impl StepsState {
     fn begin(&mut self, agent: &AgentId, born: Vec<Iteration>, parent: Option<AgentId>) {
         let number = self.begun;
         self.begun = number.saturating_add(1);
+        // A parallel iteration is a branch. The main branch counts as one iteration, too.
         self.turned = self.turned.saturating_add(1);
         let (loops, at, seen) = (Vec::new(), Position::Start, BTreeMap::new());
         self.branches.insert(agent.clone(), Branch { number, parent, born, loops, at, seen });
     }
 
     fn call(&mut self, call: &Call) {
+        // Empty for a run that an earlier call started: its own record counts.
         for (key, stored) in &call.results {
             self.store(key, stored);
         }
@@ -226,6 +255,7 @@ impl StepsState {
     }
 
     fn moves(&mut self, agent: &AgentId, event: &StepEvent) {
+        // Before the move, because afterwards the branch is no longer at its start.
         self.leaves_the_start(agent);
         if let Some(branch) = self.branches.get_mut(agent) {
             branch.moves(event);
@@ -264,6 +294,7 @@ impl StepsState {
 
     /// Ends a branch: its parent counts it, and keeps what the last iteration could see.
     fn end(&mut self, agent: &AgentId) {
+        // An iteration can end at its start: its body is empty, or its loop fails before it begins.
         self.leaves_the_start(agent);
         let Some(branch) = self.branches.remove(agent) else { return };
         self.leave(branch.number, agent);
@@ -302,6 +333,8 @@ impl StepsState {
             if let Some(Position::Waits { failed, .. }) = self.parent_at(agent) {
                 *failed = failed.saturating_add(1);
             }
+            // The parent continues if this was the last iteration that was running: it then fails,
+            // too.
             if let Some(parent) = self.branches.get(agent).and_then(|branch| branch.parent.clone())
             {
                 self.look(&parent);
@@ -315,12 +348,13 @@ impl StepsState {
         let Some(branch) = self.branches.get_mut(agent) else { return };
         if let Position::Failed(key) = &branch.at {
             branch.at = Position::Before(key.step.clone());
+            // Only failures that no loop collects are revived, so this one was counted as broken.
             self.count_broken(agent, -1);
         }
     }
 
-    /// Adjusts the number of permanent failures in every loop around a branch: such a loop begins no
-    /// other iteration.
+    /// Adjusts the number of permanent failures in every loop around a branch: such a loop begins
+    /// no other iteration.
     fn count_broken(&mut self, agent: &AgentId, more: i32) {
         let mut around = self.branches.get(agent).and_then(|branch| branch.parent.clone());
         while let Some(branch) = around.as_ref().and_then(|parent| self.branches.get_mut(parent)) {
@@ -342,10 +376,12 @@ impl StepsState {
             | Position::Behind(_)
             | Position::Body
             | Position::Round => !self.is_parked(&place),
-            // A collected failure ends the loop once all remaining iterations have failed or not begun.
+            // A collected failure ends the loop once all remaining iterations have failed or not
+            // begun.
             Position::Waits { left, idle, failed, .. } => {
                 *left == 0 || (*failed > 0 && *left == failed.saturating_add(*idle))
             }
+            // The end of a turn, an answer or a resume moves such a branch.
             Position::In(_) | Position::Failed(_) => false,
         };
         if is_ready {
@@ -364,6 +400,7 @@ impl StepsState {
 
     /// Returns whether a branch may continue. After a failure in a loop, no other iteration begins.
     pub(super) fn may_continue(&self, agent: &AgentId) -> bool {
+        // Iterations that have begun run to their end, so only one at its start is refused.
         let branch = self.branches.get(agent);
         branch.is_some_and(|branch| branch.at != Position::Start || !self.is_doomed(branch))
     }

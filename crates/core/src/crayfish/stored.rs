@@ -19,8 +19,8 @@ pub struct Stored {
     pub read: Read,
 }
 
-/// The parsed form of a text, if it is loaded. It cannot be compared, because it adds nothing to the
-/// text: a type that contains both compares only the text.
+/// The parsed form of a text, if it is loaded. It cannot be compared, because it adds nothing to
+/// the text: a type that contains both compares only the text.
 #[derive(Debug, Clone, Default)]
 pub struct Read(pub Option<Arc<Json>>);
 
@@ -45,6 +45,7 @@ impl<'de> Deserialize<'de> for Read {
 
 impl PartialEq for Stored {
     fn eq(&self, other: &Self) -> bool {
+        // Destructured, so that a new field cannot be left out of the comparison by mistake.
         let Self { value, ok, read: _ } = self;
         (value, ok) == (&other.value, &other.ok)
     }

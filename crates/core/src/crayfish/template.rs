@@ -1,9 +1,9 @@
 //! Text with expressions: `deploy {{vars.name}} to {{ locals.host.names[0] }}`.
 //!
 //! Filling in takes one pass: a filled-in value is never scanned for expressions. Braces that do
-//! not contain a path are text, so `{{.Name}}`, `{{` and `}}` stay unchanged; a path into an unknown
-//! namespace is an error. Objects and arrays become compact JSON, null becomes nothing. A lone
-//! expression in an agent's `input` keeps its type: see [`Shape`].
+//! not contain a path are text, so `{{.Name}}`, `{{` and `}}` stay unchanged; a path into an
+//! unknown namespace is an error. Objects and arrays become compact JSON, null becomes nothing. A
+//! lone expression in an agent's `input` keeps its type: see [`Shape`].
 
 use serde_json::Value;
 
@@ -119,6 +119,7 @@ impl Template {
         for part in &self.parts {
             match part {
                 Part::Text(text) => {
+                    // Before the copy, so that nothing larger than the budget is ever built.
                     room.take(text.len())?;
                     out.push_str(text);
                 }
@@ -145,6 +146,7 @@ fn push_text(parts: &mut Vec<Part>, text: &str) {
 /// Splits `{{ path }}` from the beginning of `text`: its text, its segments, and the rest.
 fn braces(text: &str) -> Option<(&str, Vec<Segment>, &str)> {
     let inside = text.strip_prefix("{{")?.trim_ascii_start();
+    // Braces without a path are text: other tools use them, too (`docker ps --format`).
     let (first, tail) = path::key(inside)?;
     // `{{1.5}}` cannot be a namespace: it is text.
     if first.starts_with(|c: char| c.is_numeric()) {

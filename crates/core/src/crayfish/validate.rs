@@ -1,8 +1,8 @@
 //! Checks a whole document before anything runs, and builds the [`Document`].
 //!
-//! All problems are reported in document order, each with its JSON pointer. Steps are visited with an
-//! explicit stack, so nesting costs no stack space; beyond [`NESTING`] levels or [`STEPS`] steps a
-//! document is refused. Facts that only a run can know, such as whether a value exists, are not
+//! All problems are reported in document order, each with its JSON pointer. Steps are visited with
+//! an explicit stack, so nesting costs no stack space; beyond [`NESTING`] levels or [`STEPS`] steps
+//! a document is refused. Facts that only a run can know, such as whether a value exists, are not
 //! checked here. JSON Schemas are not checked either: see [`Document::schemas`].
 
 use serde_json::Value;
@@ -33,6 +33,7 @@ mod unfinished;
 mod walk;
 
 /// How many levels of steps may be nested.
+// docs/crayfish.md lists both limits.
 pub const NESTING: usize = 500;
 
 /// How many steps a document may have.
@@ -54,6 +55,7 @@ impl Document {
         walk.steps(steps);
         // After all steps, because `inputFrom` may name a later one.
         walk.sources();
+        // Without a step or a head the report has the reason, and `settle` returns it.
         let document = walk.assemble().zip(head).map(|((steps, top, by_id), head)| Self {
             name: head.name,
             version: head.version,

@@ -1,8 +1,10 @@
-//! The interpreter: it decides the next event of a branch.
+//! The interpreter: it computes what one branch does next.
 //!
-//! It reads the document and the [`StepsState`] and returns one [`Next`] at a time; the caller
-//! applies it and asks again. An `if` leaves no event: its condition is evaluated on the way.
-//! Nothing runs here: a step that has to run is only named.
+//! It reads the document and the [`StepsState`] and returns one [`Next`] at a time. It does not
+//! choose the branch ([`StepsState::next_ready`] does), and it knows no gates, attempts and
+//! collected failures: [`crate::steps`] decides those, and asks again after its events are applied.
+//! An `if` leaves no event: its condition is evaluated on the way. Nothing runs here: a step that
+//! has to run is only named.
 
 use serde_json::{Map, Value as Json};
 
@@ -70,6 +72,7 @@ impl Stuck {
 pub const MOST_BRANCHES: u32 = 10_000;
 
 /// The most iterations of all loops of a run.
+// Nested loops multiply: without a limit, a short document could run practically for ever.
 pub const MOST_TURNS: u64 = 1_000_000;
 
 impl<'a> Interpreter<'a> {
@@ -160,7 +163,8 @@ impl Scope<'_> {
             }
             let Some(parent) = place.parent else { return Way::End };
             match &document.step(parent).kind {
-                // The branch is one iteration of this loop: its end is the end of the branch, not a new round.
+                // The branch is one iteration of this loop: its end is the end of the branch, not a
+                // new round.
                 Kind::ForEach(_) | Kind::While(_) if self.is_born_into(parent) => return Way::End,
                 Kind::ForEach(_) | Kind::While(_) => return Way::Around(parent),
                 Kind::If(_) | Kind::Exec(_) | Kind::Agent(_) => step = parent,
@@ -195,6 +199,8 @@ impl Scope<'_> {
                 }
                 Kind::If(choice) => {
                     let list =
+                        // No event is needed: the values that a branch sees change only by its own
+                        // events.
                         if choice.condition.holds(self) { &choice.then } else { &choice.otherwise };
                     way = match list.first() {
                         Some(first) => Way::To(*first),
@@ -249,10 +255,13 @@ impl Scope<'_> {
         })
     }
 
-    /// Iterates over the ids of all steps in a loop, which follow it directly in the document's list.
+    /// Iterates over the ids of all steps in a loop, which follow it directly in the document's
+    /// list.
     fn inside(&self, step: StepIndex) -> impl Iterator<Item = StepId> {
         let behind = self.steps.document.steps().iter().skip(step.number() + 1);
         let is_inside =
+            // Document order: the parent of a step inside is the loop or comes after it, and the
+            // first step behind the loop has an earlier parent or none.
             move |inner: &&Step| inner.place.parent.is_some_and(|parent| parent >= step);
         behind.take_while(is_inside).map(|inner| inner.id.clone())
     }
@@ -271,6 +280,7 @@ impl Scope<'_> {
     }
 
     fn each(&self, each: &ForEach, number: u32) -> Next {
+        // Never taken: `enters` has pushed a frame with a count.
         let Some(LoopFrame { of, count: Some(count), .. }) = self.branch.loops.last() else {
             return Next::StepEvent(StepEvent::Leaves);
         };

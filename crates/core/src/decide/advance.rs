@@ -25,6 +25,7 @@ use crate::scheduler::Hold;
 
 /// Returns the next events that follow without an input, or nothing if the run has to wait.
 pub fn advance(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
+    // A run ends only after its last turn in flight is charged, however it was stopped.
     let idle = run.scheduler.in_flight.is_empty();
     match run.phase {
         Phase::Stopping(StopMode::Cancel) if idle => end(Ending::Cancelled),
@@ -120,6 +121,7 @@ enum Readiness {
 
 fn readiness(decision: &Decision<'_>, lane: &Lane, agent: &AgentId) -> Readiness {
     if *lane == Lane::Script {
+        // Scripts cost nothing and are never held.
         return Readiness::Go(None);
     }
     if decision.run.scheduler.hold(lane).is_some() {
@@ -192,6 +194,7 @@ fn end_without_progress(run: &Run) -> Option<Vec<Event>> {
             end(Ending::Stopped)
         } else if let Some(oldest) = run.held.front().and_then(|id| run.agents.get(id)) {
             let limit = run.settings.max_agents;
+            // Only the oldest: its failure may make room for the next fork.
             fail(oldest, Failure::HeldForGood { limit })
         } else if run.failed.is_empty() {
             end(Ending::Completed)
@@ -204,5 +207,6 @@ fn end_without_progress(run: &Run) -> Option<Vec<Event>> {
 /// Returns whether any paid turn is queued or waits for a retry.
 fn has_waiting_paid_turn(run: &Run) -> bool {
     let paid = |lane: &Lane| *lane != Lane::Script;
+    // Only prompts wait for a retry: a failed program of a step is repeated at once.
     run.scheduler.timers.has_retry() || run.scheduler.queues.keys().any(paid)
 }

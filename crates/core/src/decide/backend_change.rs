@@ -18,6 +18,8 @@ pub fn check(run: &Run, definition: &Definition, settings: &Settings) -> Result<
     for agent in run.agents.values() {
         let lane = settings.lane(definition, &agent.visit.location);
         let own = match run.scheduler.turns.get(&agent.id) {
+            // A turn that is known decides for itself: the agent's session is the one before this
+            // turn.
             Some(turn) => check_turn(run, settings, turn, lane),
             None => {
                 let (session, holder) = (&agent.session, agent.holder.as_ref());

@@ -49,8 +49,10 @@ pub(super) fn batch_of(
     let mut verdicts = Vec::new();
     let is_due = inputs.contains(&Input::Due);
     for input in inputs {
+        // Each input is decided on the run that the inputs before it have changed.
         let decided = decide(run, definition, at, &input);
         verdicts.push(decided.as_ref().map(|_| ()).map_err(Clone::clone));
+        // A refused input leaves no trace: it must not keep the others from being recorded.
         let events = decided.unwrap_or_default();
         if !events.is_empty() {
             steps.push(recorded(run, input, events));
@@ -69,6 +71,7 @@ pub(super) fn batch_of(
                 break;
             }
             last.events.extend(folded(run, events));
+            // Checked after a whole group: events of one decision must not be in two records.
             more = last.events.len() > most;
         }
     }
@@ -88,8 +91,8 @@ fn recorded(run: &mut Run, mut cause: Input, events: Vec<Event>) -> Step {
     Step { cause, events: folded(run, events) }
 }
 
-/// Folds events into the run, and then drops the parsed forms of texts, which only the run needs: the
-/// journal has the texts.
+/// Folds events into the run, and then drops the parsed forms of texts, which only the run needs:
+/// the journal has the texts.
 fn folded(run: &mut Run, mut events: Vec<Event>) -> Vec<Event> {
     for event in &mut events {
         apply(run, event);

@@ -15,6 +15,7 @@ use crate::run::outcome::Outcome;
 pub(super) fn reject(turn: &Turn, agent: &Agent, outcome: &Outcome) -> Option<Outcome> {
     let named = outcome.opened().filter(|named| belongs_to_a_caller(turn, agent, named))?;
     let why = format!("the client continued in session {named}, which belongs to a caller");
+    // The session is left out, so that no later attempt continues in it.
     let (failure, cost) = (TurnFailure::Task { why }, outcome.cost());
     Some(Outcome::Failed { failure, cost, denied: Vec::new(), session: None })
 }

@@ -13,6 +13,7 @@ pub enum Refusal {
     NotStarted,
     /// The outcome names a turn or an attempt that is not in flight, usually because it is late.
     #[error("attempt {} of {} is not in flight", .0.number, .0.turn)]
+    // Harmless: the first outcome is recorded, or another attempt replaced this one.
     Fenced(TurnAttempt),
     #[error("the run has already ended")]
     Ended(Ending),

@@ -51,6 +51,7 @@ impl Replay {
             causes.push(cause);
         }
         let manifest = manifest(&self.run, &causes);
+        // Parsed once for each manifest: a journal has many records and few definitions.
         if self.definition.as_ref().is_none_or(|(known, _)| known != manifest) {
             self.definition = Some((manifest.clone(), sources.definition(manifest)?));
         }

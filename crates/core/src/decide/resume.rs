@@ -131,6 +131,7 @@ fn continue_agent(decision: &mut Decision<'_>, agent: &Agent) {
     {
         return decision.requeue(&turn.id, Notice::Retried);
     }
+    // A queued turn keeps its place, a retry its time, and a turn in flight was adopted.
     if turn.phase != TurnPhase::Idle {
         return;
     }

@@ -81,6 +81,7 @@ pub(super) fn settled(
             interrupted(&mut decision, &ended, *by, *progressed);
         }
     }
+    // A finished turn has warned before its transition, and an interrupted one reports no denials.
     if let Outcome::Capped { denied, .. } | Outcome::Failed { denied, .. } = outcome {
         warn_denied(&mut decision, agent, denied);
     }
@@ -107,6 +108,7 @@ fn finished(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, outcome: &Finish
 fn session_after(turn: &Turn, agent: &Agent, reported: Option<&SessionId>) -> Session {
     match turn.current.as_ref().and_then(SessionPlan::session) {
         None => agent.session.clone(),
+        // The client's own id wins: it could not use the planned one.
         Some(planned) => Session::At(reported.unwrap_or(planned).clone()),
     }
 }
@@ -114,6 +116,7 @@ fn session_after(turn: &Turn, agent: &Agent, reported: Option<&SessionId>) -> Se
 fn warn(decision: &mut Decision<'_>, agent: &Agent, outcome: &Finished) {
     let reading = &outcome.reply.reading;
     let mut warnings = outcome.warnings.clone();
+    // Without a valid tag, a malformed one is a fault, which the program handles.
     if !reading.tags.is_empty() {
         warnings.extend(reading.malformed.iter().cloned().map(Warning::MalformedTag));
     }
@@ -142,6 +145,7 @@ fn capped(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, progressed: bool) 
     let (attempt, session) = (turn.attempt, ended.session.cloned());
     let stalls = if progressed { 0 } else { turn.stalls.saturating_add(1) };
     decision.push(Event::TurnContinues { turn: turn.id.clone(), attempt, charge, stalls, session });
+    // After the event above, which charges the attempt.
     if stalls >= MOST_STALLS {
         return program::fail(decision, agent, Failure::Stalled { count: stalls });
     }
@@ -165,6 +169,7 @@ fn failed(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, failure: &TurnFail
         failure: failure.clone(),
         session: ended.session.cloned(),
     });
+    // The rules below are about clients. The program decides whether a script is repeated.
     let Lane::Prompt(backend) = &turn.lane else {
         return program::script_failed(decision, ended, failure);
     };
@@ -173,6 +178,7 @@ fn failed(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, failure: &TurnFail
             retry(decision, ended, failure);
         }
         TurnFailure::Quota { until, why } => {
+            // Not a retry: the turn waits in the queue until the hold ends, and uses up no retry.
             limited(decision, backend, *until, why);
             again(decision, ended, Notice::Retried);
         }
@@ -211,6 +217,7 @@ fn limited(
         None => None,
     };
     let until = until.filter(|until| *until <= decision.at + LONGEST_HOLD);
+    // A second client may fail at the same limit without naming its end.
     let until = until.or(known).unwrap_or(decision.at + PROBE);
     let (until, why) = (until.max(decision.at + SHORTEST_HOLD), why.to_owned());
     decision
@@ -222,6 +229,7 @@ fn retry(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, failure: &TurnFailu
     if agent.visit.retries >= decision.run.settings.retries {
         return program::fail(decision, agent, Failure::Turn(failure.clone()));
     }
+    // Checked now and not after the wait, because the retry could not be paid then either.
     if let Some(budget) = decision.out_of_visit_budget(agent, charge.amount) {
         return program::fail(decision, agent, Failure::VisitBudget { budget });
     }

@@ -1,4 +1,7 @@
 //! Applies `max_visits` and `then`, which decide where a transition really leads.
+//!
+//! The policy of the state that the agent leaves applies to the state that the tag names, and not
+//! to `then` (docs/frontmatter.md).
 
 use crate::failure::Failure;
 use crate::ids::{BackendName, StateName};
@@ -22,13 +25,13 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// Returns the backend that a model is meant for. A model that no backend has used yet is meant
-    /// for the backend that answers here.
+    /// Returns the backend that a model is meant for.
     pub(crate) fn model_of(
         &self,
         model: Option<&String>,
         of: Option<&BackendName>,
     ) -> Option<BackendName> {
+        // A model that no backend has used yet is meant for the backend that answers here.
         model.and_then(|_| of.or(self.answers.as_ref())).cloned()
     }
 
@@ -63,6 +66,8 @@ pub(crate) fn within_limits(
         return Ok(destination(decision, agent, state, None));
     };
     let then = definition.states.get(&state).and_then(|state| state.front.then.as_deref());
+    // A `then` that does not resolve is an error when a reachable state is parsed, so `ok` hides
+    // no mistake.
     let instead = then.and_then(|then| definition.resolve(then).ok()).map(|then| &then.name);
     match instead {
         // Only one redirection: following a chain of `then` could loop for ever.
@@ -87,6 +92,7 @@ fn destination(
 /// Returns the limit of the state if the agent has used it up.
 fn exhausted(definition: &Definition, agent: &Agent, state: &StateName) -> Option<u32> {
     let limit = definition.states.get(state)?.front.max_visits?;
+    // Each worker counts its own visits, so parallel workers cannot use up a limit for each other.
     let visits = agent.visits.get(state).copied().unwrap_or(0);
     (visits >= limit).then_some(limit)
 }

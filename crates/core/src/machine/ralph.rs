@@ -28,11 +28,14 @@ pub(crate) fn finished(
     outcome: &Finished,
 ) {
     if decision.lane(&agent.visit.location) == Lane::Script {
+        // Only the command of `--until` is a script, and a script finishes only with exit status 0.
         let result = agent.visit.input.clone().unwrap_or_else(empty);
         return decision.push(Event::AgentEnded { agent: agent.id.clone(), result });
     }
     let front = decision.visited(agent).map(|state| &state.front);
     let strict = front.is_some_and(|front| front.on_denied == OnDenied::Fail);
+    // Before the result is read: with `on_denied: fail`, a result without the tool must not end the
+    // loop.
     if strict && !outcome.denied.is_empty() {
         let tools = outcome.denied.clone();
         return failed(decision, ralph, agent, Failure::Denied { tools });
@@ -81,12 +84,16 @@ pub(crate) const fn survives(failure: &Failure) -> bool {
             | TurnFailure::LostSession { .. }
             | TurnFailure::Script { .. }
             | TurnFailure::OutputTooLarge { .. } => true,
+            // For the first three Raymond holds the backend of a prompt. A loop has no steps, and
+            // an iteration that could not start would fail the same way again.
             TurnFailure::Quota { .. }
             | TurnFailure::Auth { .. }
             | TurnFailure::Environment { .. }
             | TurnFailure::Step { .. }
             | TurnFailure::NotStarted { .. } => false,
         },
+        // A loop has no tags to remind of, no forks and no steps. Five interruptions or stalls in a
+        // row end it, because another iteration would probably suffer the same.
         Failure::Protocol { .. }
         | Failure::Visits { .. }
         | Failure::OtherBackend { .. }
@@ -134,6 +141,7 @@ fn again(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, input: Optio
         let prompt = decision.definition.entry.clone();
         return enter_state(decision, agent, TagName::Reset, &prompt, input);
     }
+    // Ended and not failed: the limit is a planned end, which JSON marks as exhausted.
     let until = ralph.until.clone();
     decision.warn(&agent.id, Warning::Exhausted { iterations, until });
     decision.push(Event::AgentEnded { agent: agent.id.clone(), result: empty() });

@@ -1,4 +1,8 @@
 //! Revives a failed agent at the visit that failed, for a resume.
+//!
+//! A transition that was read but could not be taken was kept, so it costs no further turn.
+//! Otherwise the visit gets another turn, in the conversation of the failed one if its backend is
+//! the same. Interrupted turns of live agents are continued in [`crate::decide`].
 
 use crate::agent::{Agent, PendingTransition, Session, SessionPlan};
 use crate::ids::{BackendName, TurnId};
@@ -24,6 +28,7 @@ pub(crate) fn revive(decision: &mut Decision<'_>, agent: &Agent, kept: Option<&P
         Ok(()) => {}
         Err(Blocked::Fault(fault)) => refused(decision, agent, fault),
         Err(Blocked::Failed(failure)) => {
+            // Kept again, so that the next resume need not pay for the message either.
             let (agent, kept) = (agent.id.clone(), Some(kept.clone()));
             decision.push(Event::AgentFailed { agent, failure, kept });
         }
@@ -38,9 +43,12 @@ pub(crate) fn revive(decision: &mut Decision<'_>, agent: &Agent, kept: Option<&P
 /// reminded, else repeats its visit.
 fn refused(decision: &mut Decision<'_>, agent: &Agent, fault: Fault) {
     let is_script = decision.lane(&agent.visit.location) == Lane::Script;
+    // No reminder can be sent, so another turn of the whole visit is the only way to get another
+    // tag.
     if is_script || decision.run.settings.reminders == 0 {
         return again(decision, agent, Prompt::Body);
     }
+    // A revival renews the reminders of the visit, so the count starts at 1.
     decision.push(Event::Reminded { agent: agent.id.clone(), fault: fault.clone(), reminder: 1 });
     again(decision, agent, Prompt::Reminder(fault));
 }
@@ -57,6 +65,8 @@ pub(crate) fn again(decision: &mut Decision<'_>, agent: &Agent, prompt: Prompt) 
     let plan = match (&lane, decision.run.scheduler.turns.get(&agent.id)) {
         (Lane::Script, _) => SessionPlan::Carry,
         (Lane::Prompt(backend), Some(unsettled)) if unsettled.lane != lane => {
+            // The unsettled turn may have opened a conversation, but the new backend cannot
+            // continue it.
             warn_backend_changed(decision, agent, &unsettled.lane, backend);
             decision.plan(&turn, &lane, &Session::Fresh)
         }
@@ -73,6 +83,8 @@ pub(crate) fn again(decision: &mut Decision<'_>, agent: &Agent, prompt: Prompt) 
 pub(crate) fn lane_of(decision: &Decision<'_>, agent: &Agent) -> Lane {
     let lane = decision.lane(&agent.visit.location);
     match (decision.run.scheduler.turns.get(&agent.id), &agent.holder) {
+        // A turn that continues a conversation stays with its backend, even if the settings have
+        // changed.
         (Some(turn), _) if !turn.opens() => turn.lane.clone(),
         (None, Some(holder)) if lane != Lane::Script => Lane::Prompt(holder.clone()),
         (Some(_) | None, _) => lane,

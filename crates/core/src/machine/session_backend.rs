@@ -39,6 +39,7 @@ pub(crate) fn check_lane(
 ) -> Result<(), SessionMismatch> {
     match (session, holder, lane) {
         (Session::At(_) | Session::BranchOf(_), Some(holds), Lane::Prompt(answers))
+            // Scripted replies replace a real backend, with which the run may continue later.
             if settings.real_backend(holds) != settings.real_backend(&answers) =>
         {
             let (answers, holds) =

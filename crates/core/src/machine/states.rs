@@ -26,6 +26,7 @@ pub(crate) fn finished(
 ) {
     let EndedTurn { turn, agent, .. } = *ended;
     let holder = match &turn.lane {
+        // The run is still as before this turn, so `agent.holder` does not know who answered it.
         Lane::Prompt(backend) => Some(backend),
         Lane::Script => agent.holder.as_ref(),
     };
@@ -45,6 +46,8 @@ pub(crate) fn finished(
             remind(decision, ended, session, fault, &outcome.reply.stderr);
         }
         Err(Blocked::Failed(failure)) => {
+            // Kept, so that a resume with a higher limit takes the transition without another paid
+            // turn.
             let (agent, kept) = (agent.id.clone(), Some(context.keep(&tags)));
             decision.push(Event::AgentFailed { agent, failure, kept });
         }
@@ -69,9 +72,11 @@ enum Stop {
 /// fault.
 fn read(decision: &Decision<'_>, agent: &Agent, outcome: &Finished) -> Result<Vec<Tag>, Stop> {
     let Some(state) = decision.visited(agent) else {
+        // An edited workflow may lack the state; then no policy applies.
         return transition::transition(&outcome.reply.reading, &Policy::default())
             .map_err(Stop::Fault);
     };
+    // Before the tags: `remind` and `fail` apply even if the message has a valid tag.
     if !outcome.denied.is_empty() {
         let tools = outcome.denied.clone();
         match state.front.on_denied {
@@ -93,10 +98,14 @@ fn remind(
     stderr: &str,
 ) {
     let EndedTurn { turn, agent, charge, .. } = *ended;
+    // A script has no conversation in which it could be reminded.
     if turn.lane == Lane::Script || agent.visit.reminders >= decision.run.settings.reminders {
+        // Only a user who reads the failure needs the names: a reminder lists the allowed states
+        // anyway.
         let fault = with_states(decision, fault);
         return fail(decision, agent, Failure::Protocol { fault, stderr: stderr.to_owned() });
     }
+    // The run does not contain the charge of this turn yet, so it is passed along.
     if let Some(budget) = decision.out_of_visit_budget(agent, charge.amount) {
         return fail(decision, agent, Failure::VisitBudget { budget });
     }
@@ -118,8 +127,7 @@ fn remind(
     });
 }
 
-/// Adds the names of the states to a fault about an unknown state. Only the failure that a user
-/// reads needs this; a reminder lists the allowed states anyway.
+/// Adds the names of the states to a fault about an unknown state.
 fn with_states(decision: &Decision<'_>, fault: Fault) -> Fault {
     // Names; enough for most workflows, and still one paragraph of an error.
     const MOST: usize = 20;

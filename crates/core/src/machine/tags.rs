@@ -34,6 +34,7 @@ pub(crate) fn take(
             reset::take(decision, context, Reset { target, input, cd, stack: *stack })
         }
         [Tag::Call(invoke)] => {
+            // A callee must never write into the conversation of its caller.
             let session = context.session.branched();
             call::take(decision, context, TagName::Call, invoke, &session)
         }
@@ -41,6 +42,7 @@ pub(crate) fn take(
             call::take(decision, context, TagName::Function, invoke, &Session::Fresh)
         }
         [Tag::Result { payload }] => result::take(decision, context, payload),
+        // `transition` passes several tags only if they are forks with at most one `goto`.
         tags => fork::take(decision, context, tags),
     }
 }
@@ -49,6 +51,7 @@ fn resolve(decision: &Decision<'_>, tag: TagName, target: &str) -> Result<StateN
     match decision.definition.resolve(target) {
         Ok(state) => Ok(state.name.clone()),
         Err(why) => {
+            // The agent chose the target, and the fault goes into the journal.
             let (target, why) = (shortened(target), shortened(&why.to_string()));
             Err(Blocked::Fault(Fault::Unresolved { tag, target, why }))
         }

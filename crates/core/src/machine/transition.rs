@@ -17,6 +17,7 @@ pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>,
         [one] if count == 1 => Ok(vec![one.clone()]),
         tags if count == tags.len() && is_one_fork(tags) => Ok(tags.to_vec()),
         tags => {
+            // Ten names are more than a fault shows; the journal does not need thousands of them.
             let tags = tags.iter().take(10).map(Tag::name).collect();
             Err(Fault::SeveralTags { tags, count })
         }

@@ -1,4 +1,7 @@
 //! The agent that takes a transition: its checks, and its events.
+//!
+//! The files of [`super::tags`] share it. It contains the conversation after the last turn, because
+//! the run does not contain that turn's outcome until the decision is applied.
 
 use std::collections::BTreeMap;
 
@@ -71,8 +74,7 @@ impl<'a> TransitionContext<'a> {
         )
     }
 
-    /// Checks that the conversation can continue at a destination. If only a limit leads to another
-    /// backend, the agent fails instead of being reminded, because no other tag would help.
+    /// Checks that the conversation can continue at a destination.
     pub(super) fn check_destination(
         self,
         decision: &Decision<'_>,
@@ -80,6 +82,8 @@ impl<'a> TransitionContext<'a> {
         to: &Destination,
     ) -> Result<(), Blocked> {
         self.check_continues(decision, tag, to.instead_of.as_ref().unwrap_or(&to.state))?;
+        // Only a limit leads to another backend here, so the agent fails and is not reminded: no
+        // other tag would help.
         to.check_session(decision, self.session, self.holder).map_err(Blocked::Failed)
     }
 
@@ -99,6 +103,7 @@ impl<'a> TransitionContext<'a> {
         cd: Option<&str>,
     ) -> Result<Option<String>, Blocked> {
         let Some(cd) = cd else { return Ok(None) };
+        // The executor looked for the directories, because this crate reads no files.
         match self.directories.get(cd) {
             Some(found) => Ok(Some(found.clone())),
             None => Err(Blocked::Fault(Fault::NoDirectory { tag, cd: shortened(cd) })),
@@ -117,6 +122,7 @@ impl<'a> TransitionContext<'a> {
             tag,
             stack,
             session: session.clone(),
+            // `None` keeps the directory: only `reset` and a return change it.
             cwd: None,
             model: self.agent.model.clone(),
             model_of: to.model_of(self.agent.model.as_ref(), self.agent.model_of.as_ref()),

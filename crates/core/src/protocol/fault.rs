@@ -108,6 +108,7 @@ impl fmt::Display for Fault {
                 write!(f, "{count} tags where one is expected: {}", names(tags, *count))
             }
             Self::Malformed(tags) => match tags.split_first() {
+                // No decision makes an empty list, but a journal from elsewhere could contain one.
                 None => f.write_str("malformed tag"),
                 Some((first, [])) => first.fmt(f),
                 Some((first, others)) => write!(f, "{first} (and {} more)", others.len()),

@@ -79,8 +79,12 @@ impl<'a> Collected<'a> {
             Err(problem) if self.malformed.len() < Reading::MOST_MALFORMED => {
                 self.malformed.push((place, found.name, problem));
             }
+            // Not counted: a decision only asks whether there is one, and a reminder explains
+            // fewer.
             Err(_) => {}
             Ok(tag) => {
+                // Counted for omitted tags too: with a second `goto`, kept or not, the forks have
+                // no common next state.
                 self.gotos += usize::from(found.name == TagName::Goto);
                 self.others += usize::from(![TagName::Goto, TagName::Fork].contains(&found.name));
                 if self.tags.len() < Reading::MOST_TAGS {
@@ -109,6 +113,7 @@ impl<'a> Collected<'a> {
         let lacking = self.tags.iter().filter(|(_, tag)| lacks_next(tag));
         let refused =
             lacking.map(|(place, _)| (*place, TagName::Fork, TagProblem::Missing("next")));
+        // Later ones could not survive the truncation below, and there may be thousands.
         self.malformed.extend(refused.take(Reading::MOST_MALFORMED));
         self.tags.retain(|(_, tag)| !lacks_next(tag));
         // In the order of the text, because a reminder explains only the first few.

@@ -40,6 +40,7 @@ fn complaint(fault: &Fault) -> String {
         ),
         Fault::Malformed(tags) => malformed(tags),
         Fault::Unresolved { tag, why, .. } => {
+            // `why` may end with a suggestion: "did you mean …?".
             let stop = if why.ends_with('?') { "" } else { "." };
             format!("The <{tag}> tag of your message leads nowhere: {why}{stop}")
         }
@@ -110,9 +111,9 @@ fn instruction(allowed: &Allowance) -> String {
     parts.join("\n\n")
 }
 
-/// Lists the allowed tags. Each tag gets an equal part of the list, so that a tag with many routes
-/// does not hide the others.
+/// Lists the allowed tags.
 fn tag_lines(allowed: &Allowance) -> Vec<String> {
+    // Each tag gets an equal part, so that a tag with many routes does not hide the others.
     let most = (MOST_LISTED / allowed.choices.len().max(1)).max(1);
     let mut lines = Vec::new();
     for choice in &allowed.choices {

@@ -56,12 +56,12 @@ pub struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Returns the place where the scan continues. After a malformed tag the scan continues inside
-    /// it, because a valid tag may follow; a raw payload is skipped.
+    /// Returns the place where the scan continues.
     fn resume(&self) -> usize {
         if self.tag.is_ok() || matches!(self.name.spec().body, Body::Payload(_)) {
             self.span.end
         } else {
+            // A valid tag may follow inside a malformed one. A raw payload has no tags inside.
             self.opening_end
         }
     }
@@ -91,6 +91,9 @@ impl<'a> Iterator for Scan<'a> {
             let next = opening::next(self.text.as_bytes(), self.at, self.source);
             let Some((start, name)) = next else {
                 self.at = self.text.len();
+                // Any tag outside code, even a malformed one, shows where the author writes real
+                // tags. So the second pass runs only without one, and no text is read more than
+                // twice.
                 if self.found_any || !self.in_code || self.counting == Counting::Everywhere {
                     return None;
                 }
@@ -109,6 +112,8 @@ impl<'a> Iterator for Scan<'a> {
                 return Some(found);
             }
             self.in_code = true;
+            // Beside other text, a tag in code is a quotation. A tag inside it may still be alone
+            // on its lines.
             self.at = found.opening_end;
         }
     }
@@ -123,7 +128,10 @@ impl<'a> Scan<'a> {
     fn start_again_in_code(&mut self) {
         self.counting = Counting::Everywhere;
         self.at = 0;
+        // Tags that the first pass skipped may count now, so the second pass finds out again which
+        // do not.
         self.in_code = false;
+        // `Payloads` answers only in the order of the text, and the scan is back at the top.
         self.payloads = Payloads::new(self.text.as_bytes(), self.source);
     }
 
@@ -175,6 +183,8 @@ impl<'a> Scan<'a> {
             );
             return (opening_end, Err(problem));
         };
+        // Nothing shows which opening was meant, and a wrong payload would silently become a
+        // result.
         if self.payloads.opens_again(opening_end, &close) {
             return (close.end, Err(TagProblem::OpenedTwice));
         }
@@ -207,12 +217,13 @@ fn read_target<'a>(
     (end, tag)
 }
 
-/// Returns the trimmed target after an opening, and the end of its close. A target cannot contain
-/// `<`, so the next `<` must be its close.
+/// Returns the trimmed target after an opening, and the end of its close.
 fn target_after(text: &str, from: usize, name: TagName) -> Option<(&str, usize)> {
+    // A target cannot contain `<`, so the next `<` must begin its close.
     let length = memchr(b'<', &text.as_bytes()[from..])?;
     let end = close_end(text.as_bytes(), from + length, name.as_str())?;
     let target = text[from..from + length].trim();
+    // A target of several lines is prose between an unclosed tag and a later close.
     let one_line = memrchr(b'\n', target.as_bytes()).is_none();
     one_line.then_some((target, end))
 }

@@ -128,6 +128,7 @@ impl fmt::Display for TagName {
 /// tag that was just found borrows both. The serialized form is part of the journal format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+// Written out, because serde would also require `Default` of the types of optional fields.
 #[serde(bound(deserialize = "N: Deserialize<'de> + Ord, T: Deserialize<'de>"))]
 pub enum Tag<N: Ord = String, T = Value> {
     /// `<goto>TARGET</goto>`

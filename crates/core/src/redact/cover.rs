@@ -1,4 +1,8 @@
 //! Walks over the bytes of a text once, and tracks which of them are hidden.
+//!
+//! All rules are applied at every byte, also inside a secret that was already found, because
+//! secrets may overlap. If a rule cannot decide yet, the walk stops there and continues with the
+//! next piece.
 
 use super::finding::{End, Look, Tail};
 use std::ops::Range;
@@ -27,6 +31,7 @@ impl Tails {
     fn take(&mut self, byte: u8) -> bool {
         self.token &= shapes::is_token(byte);
         self.credentials &= shapes::is_credentials(byte);
+        // No byte ends a key: only its last line does, or the end of a shortened text.
         self.token || self.credentials || self.key
     }
 }
@@ -79,6 +84,7 @@ impl Cover {
             if self.hides(bytes[at]) {
                 self.copy(&bytes[copied..at], shown);
                 copied = at + 1;
+                // Overlapping secrets form one hidden range, which gets one mark.
                 if self.last == Shown::Yes {
                     shown.push_str(REDACTED);
                 }
@@ -97,10 +103,11 @@ impl Cover {
             if continues { self.marked + 1 } else { usize::from(byte == values::MARK[0]) };
     }
 
-    /// Copies visible bytes. Hidden and visible bytes meet at character borders, because secrets
-    /// are text and tails are ASCII.
+    /// Copies visible bytes.
     fn copy(&mut self, piece: &[u8], shown: &mut String) {
         if !piece.is_empty() {
+            // Hidden and visible bytes meet at character borders, because secrets are text and
+            // tails are ASCII. So nothing is replaced here.
             shown.push_str(&String::from_utf8_lossy(piece));
             self.last = Shown::Yes;
         }
@@ -115,6 +122,7 @@ impl Cover {
             shapes::token(self.before, rest),
             places::place(self.before, rest, end),
         ];
+        // At the end of the text, an undecided rule has found nothing.
         if end == End::Later && findings.contains(&Look::Undecided) {
             return Decided::No;
         }
@@ -124,6 +132,8 @@ impl Cover {
                     self.tails.add(tail);
                     self.hidden = self.hidden.max(bytes.end);
                 }
+                // One range is enough. Only headers and addresses look ahead; credentials contain
+                // no `:` and an address no space, so neither begins before the other has ended.
                 Look::Secret(bytes, tail) => self.ahead = Some((bytes, tail)),
                 Look::KeyEnds(length) if self.tails.key => {
                     self.tails.key = false;

@@ -23,6 +23,7 @@ pub(super) fn place(before: Option<u8>, rest: &[u8], end: End) -> Look {
 fn bearer(rest: &[u8]) -> Look {
     const WORD: &[u8] = b"bearer";
     const LEAST: usize = 12;
+    // Digits or capitals, so that prose such as `bearer certificates` stays visible.
     const MIXED: usize = 2;
     let known = rest.len().min(WORD.len());
     if !rest[..known].eq_ignore_ascii_case(&WORD[..known]) {
@@ -48,6 +49,7 @@ fn bearer(rest: &[u8]) -> Look {
 
 /// Finds a web token `eyJ….….…` by its first two parts.
 fn web_token(rest: &[u8]) -> Look {
+    // Base64 of `{"`, with which the JSON header of every web token begins.
     const START: &[u8] = b"eyJ";
     const LEAST: usize = 8;
     if !rest.starts_with(START) {
@@ -88,6 +90,7 @@ fn address(rest: &[u8], end: End) -> Look {
     let near = &behind[..behind.len().min(FAR)];
     let authority = match (near.iter().position(ends), end) {
         (Some(length), _) => &near[..length],
+        // No real address is this long, and a stream must not hold back more text.
         (None, _) if near.len() == FAR => return Look::Nothing,
         (None, End::Later) => return Look::Undecided,
         (None, End::Here) => near,
@@ -100,6 +103,7 @@ fn address(rest: &[u8], end: End) -> Look {
 
 /// Returns the range of the password.
 fn password(authority: &[u8]) -> Option<(usize, usize)> {
+    // The last `@` and the first `:`, because a password may contain both.
     let at = authority.iter().rposition(|byte| *byte == b'@')?;
     let colon = authority[..at].iter().position(|byte| *byte == b':')?;
     Some((colon + 1, at))
@@ -122,6 +126,7 @@ fn key(rest: &[u8]) -> Look {
 
 /// Finds the label of a key, such as `RSA PRIVATE KEY-----`.
 fn label(rest: &[u8], found: impl FnOnce(usize) -> Look) -> Look {
+    // Bytes, far above labels such as `OPENSSH PRIVATE KEY`: it bounds what a stream holds back.
     const LONGEST: usize = 64;
     const DASHES: &[u8] = b"-----";
     let is_label =
@@ -134,6 +139,7 @@ fn label(rest: &[u8], found: impl FnOnce(usize) -> Look) -> Look {
     if behind.len() < DASHES.len() && DASHES.starts_with(behind) {
         return Look::Undecided;
     }
+    // PGP adds `BLOCK`. Public keys and certificates have the same form and are not secret.
     let is_private = label.ends_with(b"PRIVATE KEY") || label.ends_with(b"PRIVATE KEY BLOCK");
     if is_private && behind.starts_with(DASHES) {
         found(length + DASHES.len())

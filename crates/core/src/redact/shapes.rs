@@ -1,4 +1,7 @@
 //! Finds tokens by their prefixes.
+//!
+//! Their values are not known, because an agent may print keys that Raymond never received. A
+//! prefix alone is not enough: words such as `sk-learn-contrib-packages` must stay readable.
 
 use super::values::{MARK, SHORTEST_PART};
 use crate::redact::finding::{Look, Tail};
@@ -18,6 +21,8 @@ const fn shape(prefix: &'static str, least: usize, of: fn(u8) -> bool) -> Shape 
     Shape { prefix: prefix.as_bytes(), least, of, mixed: 0 }
 }
 
+// The lengths are lower bounds of the vendors' formats: `AKIA` and 16 more is an AWS key id, `AIza`
+// and 35 more a Google key, `npm_` and 36 more an npm token.
 const SHAPES: [Shape; 18] = [
     shape("sk-ant-", 16, is_token),
     Shape { mixed: 3, ..shape("sk-", 20, is_token) },
@@ -76,6 +81,7 @@ pub(super) fn mixed(bytes: &[u8]) -> usize {
 
 /// Finds a token that starts here.
 pub(super) fn token(before: Option<u8>, rest: &[u8]) -> Look {
+    // Inside a word a prefix is chance: `task-…` does not begin a token `sk-…`.
     if !FIRSTS[usize::from(rest[0])] || before.is_some_and(is_word) {
         return Look::Nothing;
     }

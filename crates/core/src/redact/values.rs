@@ -38,6 +38,7 @@ pub(super) fn value(redactor: &Redactor, rest: &[u8], end: End) -> Look {
 /// Finds the end of a value whose beginning was removed, after a mark.
 pub(super) fn ending(redactor: &Redactor, rest: &[u8], end: End) -> Look {
     let mut longest = 0;
+    // Endings of different secrets may overlap: the longest one hides the most.
     for ending in redactor.secrets.iter().flat_map(|secret| endings(secret)) {
         if rest.starts_with(ending) {
             longest = longest.max(ending.len());
@@ -66,6 +67,7 @@ fn find_cut(rest: &[u8], end: End) -> Cut {
         Cut::Here
     } else if end == End::Later && marks.iter().any(|mark| mark.starts_with(rest)) {
         Cut::Undecided
+    // The text ends inside a secret, so it was probably shortened without a mark.
     } else if rest.is_empty() {
         Cut::Here
     } else {

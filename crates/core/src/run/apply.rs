@@ -201,6 +201,7 @@ pub fn apply(run: &mut Run, event: &Event) {
                 steps.apply(agent, fact);
             }
         }
+        // The ledger counts the warnings that a view needs.
         Event::Warned { .. } => {}
     }
 }

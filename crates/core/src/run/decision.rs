@@ -102,6 +102,7 @@ impl<'a> Decision<'a> {
 
     /// Queues a known turn again, at the back.
     pub(crate) fn requeue(&mut self, turn: &TurnId, notice: Notice) {
+        // At the back, so that a turn that fails again and again does not keep others waiting.
         let order = self.order();
         self.push(Event::TurnRequeued { turn: turn.clone(), order, notice });
     }
@@ -129,6 +130,8 @@ impl<'a> Decision<'a> {
     pub(crate) fn plan(&self, turn: &TurnId, lane: &Lane, session: &Session) -> SessionPlan {
         match lane {
             Lane::Script => SessionPlan::Carry,
+            // The id follows from nonce and turn, so that a replay chooses the same one. 0 is never
+            // an attempt: a session that replaces a lost one has the number of its attempt instead.
             Lane::Prompt(_) => session.plan(turn.session(&self.run.nonce, 0)),
         }
     }

@@ -36,6 +36,7 @@ impl DiscardedCost {
 
     /// Counts `amount` against the budget of the agent's visit.
     pub(super) fn pay(&mut self, agent: &AgentId, amount: Micros) {
+        // An entry without money would only make the record longer.
         if amount == Micros::ZERO {
             return;
         }

@@ -62,6 +62,7 @@ impl<'a> DiscardedTail<'a> {
 
     fn follow_payment(&mut self, event: &Event) {
         if let Some((attempt, charge)) = ended(event) {
+            // The record has the charge: the same cost in the transcript must not count again.
             self.transcripts.remove(&attempt);
             let turn = &attempt.turn;
             if self.keeps_visit(&turn.agent, turn.visit) {
@@ -118,6 +119,7 @@ impl<'a> DiscardedTail<'a> {
     }
 
     fn limit(&mut self, governed: Option<&Settings>) {
+        // A missing cap limits nothing, so it never is the lowest.
         let caps = [self.lowest, governed.and_then(|settings| settings.budget)];
         self.lowest = caps.into_iter().flatten().min();
     }
@@ -157,6 +159,8 @@ impl<'a> DiscardedTail<'a> {
     /// share.
     fn without_end(&self) -> BTreeMap<TurnAttempt, (TranscriptCost, Option<Micros>)> {
         let is_left = |attempt: &TurnAttempt| {
+            // The next owner finds out how a kept turn ended, unless a discarded record had its
+            // end.
             let is_kept = in_flight(self.kept).any(|turn| is_attempt(turn, attempt));
             !is_kept || self.to_repeat.contains(&attempt.turn)
         };
@@ -167,6 +171,7 @@ impl<'a> DiscardedTail<'a> {
             known.map(|(attempt, known)| (attempt.clone(), shared(attempt, known))).collect();
         let unended = self.unended.iter().map(|(attempt, share)| (attempt.clone(), Some(*share)));
         for (attempt, share) in unended.chain(self.paid_in_flight()) {
+            // A transcript does not know the share, which a strict budget charges.
             without_end.entry(attempt).or_insert_with(|| (Cost::Unknown.into(), None)).1 = share;
         }
         without_end
@@ -175,6 +180,7 @@ impl<'a> DiscardedTail<'a> {
     fn paid_in_flight(&self) -> impl Iterator<Item = (TurnAttempt, Option<Micros>)> {
         let turns = in_flight(&self.run).filter(|turn| !self.keeps(turn));
         turns.filter_map(|turn| match (&turn.lane, &turn.phase) {
+            // Scripts cost nothing, so only the ends of prompts matter.
             (Lane::Prompt(_), Phase::Running { share }) => Some((turn.attempt_id(), *share)),
             _ => None,
         })
@@ -207,6 +213,7 @@ impl<'a> DiscardedTail<'a> {
             }),
             (None, _) => None,
         };
+        // A set, because the end and the start of the next turn name the same turn twice.
         self.to_repeat.extend(of.map(|turn| turn.id.clone()));
     }
 }

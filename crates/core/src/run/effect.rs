@@ -52,6 +52,7 @@ pub fn effects<'e>(
                     .map(|turn| Effect::Cancel { turn: turn.id.clone(), attempt: turn.attempt }),
             );
         } else if let Event::TurnRecalled { turn, attempt } = event {
+            // Only the client ends here. Its outcome charges the turn, which then continues.
             effects.push(Effect::Cancel { turn: turn.clone(), attempt: *attempt });
         } else if let Event::RunEnded { .. } = event {
             effects.push(Effect::Finish);

@@ -31,6 +31,7 @@ use crate::run::stop::{Interruption, StopMode, StopOrigin};
 #[serde(rename_all = "snake_case")]
 pub enum Event {
     /// The run exists.
+    // Boxed, because most events of a record are small.
     RunStarted(Box<Start>),
     /// The run continues with these settings.
     RunResumed {
@@ -74,6 +75,8 @@ pub enum Event {
         prompt: Prompt,
         plan: SessionPlan,
         /// Its place in the queue. A reminder keeps the place of the turn before it.
+        // Recorded and not counted by `apply`, so that every release gives the queue the same
+        // order.
         order: u64,
         /// A notice that precedes the prompt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,8 +97,11 @@ pub enum Event {
         attempt: u32,
         /// Its budget share; `None` without a cap, and for scripts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        // Reserved until the turn ends, so that turns in parallel cannot exceed the cap together.
         share: Option<Micros>,
         /// How this attempt gets its conversation.
+        // Recorded before the client starts, so that a recovery knows which session it may have
+        // opened.
         plan: SessionPlan,
     },
     /// A turn ended with a text.
@@ -182,6 +188,8 @@ pub enum Event {
     CostAdjusted {
         turn: TurnId,
         /// The corrected total of the run.
+        // The total and not the difference, so that `apply` computes nothing. No decision makes
+        // this event now; it stays, because every journal of the format must apply.
         spent: Micros,
     },
     /// A question to the user is open.
@@ -225,6 +233,7 @@ pub enum Event {
         /// The number of the visit, counted over all states of the agent.
         visit: u32,
         /// How often the agent has entered this state, this time included.
+        // Recorded, because the rule for what counts as a visit belongs to the decision.
         count: u32,
         /// The input or result that the visit starts with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -276,6 +285,7 @@ pub enum Event {
     /// An agent's fork waits until workers end.
     AgentHeld {
         agent: AgentId,
+        // Its turn was paid, so the transition must survive a crash and a resume.
         kept: PendingTransition,
     },
     /// A failed agent continues at the visit that failed, with its reminders and retries reset.

@@ -31,6 +31,7 @@ pub enum Input {
         outcome: Outcome,
     },
     /// A durable wait may be over: a retry, a usage limit or a question.
+    // Also continues a decision that was too large for one record: see `decide::batch`.
     Due,
     /// The run is asked to end.
     Stop {

@@ -1,8 +1,8 @@
 //! How a turn ended: one type from the backend to the journal.
 //!
 //! A backend reports the raw [`Reply`] of its client. The executor reads the reply, which gives a
-//! [`ReadReply`], and leaves everything else as it is. The journal leaves out the tags and the value
-//! of a step, because a replay reads them again from the stored text: see
+//! [`ReadReply`], and leaves everything else as it is. The journal leaves out the tags and the
+//! value of a step, because a replay reads them again from the stored text: see
 //! [`Outcome::drop_readings`].
 
 use std::collections::BTreeMap;
@@ -83,6 +83,7 @@ pub struct Finished<T = ReadReply> {
     pub cost: Cost,
     /// Whether the client stopped at its budget share, after the text was complete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    // Such a turn is charged at least its share, although it has an answer.
     pub capped: bool,
     /// The session that the client opened, if the client could not use the chosen id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,6 +169,7 @@ impl<T> Outcome<T> {
         match self {
             Self::Finished(finished) => finished.capped,
             Self::Capped { .. } => true,
+            // Only a client that reports its cap is known to have spent its share.
             Self::Failed { .. } | Self::Interrupted { .. } => false,
         }
     }
@@ -220,6 +222,7 @@ impl Outcome {
                 finished.reply.reading = Reading::default();
                 finished.reply.read = Read::default();
             }
+            // A failed step has a result, too, and its text is recorded.
             Self::Failed { failure: TurnFailure::Step { result, .. }, .. } => {
                 result.read = Read::default();
             }

@@ -41,8 +41,12 @@ impl Permissions {
     pub fn of_state(&self, front: &Frontmatter) -> Self {
         Self {
             mode: front.permission_mode.clone().or_else(|| self.mode.clone()),
+            // A state can add to the denials of the run, but cannot take one away.
             allow: joined(&self.allow, &front.allow),
+            // A state can add to the denials of the run, but cannot take one away.
             deny: joined(&self.deny, &front.deny),
+            // Only a flag of the user skips the checks: no file of a project can
+            // (docs/security.md).
             checks: self.checks,
         }
     }

@@ -1,9 +1,10 @@
 //! The program of a run: the states of a workflow, one prompt in a loop, or the steps of a
 //! document.
 //!
-//! A program carries the state that only its language has; agents, turns and money are the same
-//! for all and belong to the run. The set is closed. Decisions that differ between the languages
-//! are in [`crate::program`], and nothing else asks which language a run uses.
+//! A program carries the state that only its language has; agents, turns and money are the same for
+//! all and belong to the run. The set is closed. Decisions that differ between the languages are in
+//! [`crate::program`], or ask a method here, such as [`Program::ends_at_failure`]. Views, the
+//! engine and the command line ask for the language, too, but only for words, commands and files.
 
 use std::fmt;
 
@@ -128,6 +129,7 @@ impl Ralph {
 
     /// Returns how many iterations an agent has begun.
     pub fn iterations(agent: &Agent) -> u32 {
+        // Visits of the `--until` command are not iterations.
         let prompts = agent.visits.iter().filter(|(state, _)| state.as_str() != UNTIL);
         prompts.map(|(_, count)| *count).max().unwrap_or(0)
     }

@@ -37,8 +37,6 @@ pub struct Record {
 /// One input with the events that followed from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// The input.
     pub cause: Input,
-    /// The events that followed.
     pub events: Vec<Event>,
 }

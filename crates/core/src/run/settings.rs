@@ -167,6 +167,7 @@ impl Settings {
         match location {
             Location::State(state) => self.state_lane(definition, state),
             Location::Step(key) => {
+                // Only agent steps ask a client; all other steps that have turns run programs.
                 let is_agent =
                     definition.steps.as_ref().is_some_and(|steps| steps.agent(key).is_some());
                 if is_agent { Lane::Prompt(self.backend.clone()) } else { Lane::Script }
@@ -203,6 +204,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            // docs/configuration.md lists these defaults.
             budget: Some(Micros::DEFAULT_CAP),
             strict_budget: false,
             max_parallel: 4,

@@ -39,8 +39,8 @@ pub fn share(run: &Run, visit_left: Option<Micros>) -> Share {
 
 /// Returns the charge for a paid turn. A turn whose cost is unknown is never free.
 ///
-/// A strict budget charges at least the whole share when the client did not report the cost. It never
-/// charges less than the known amount, because a client may have spent more than its share.
+/// A strict budget charges at least the whole share when the client did not report the cost. It
+/// never charges less than the known amount, because a client may have spent more than its share.
 pub fn charge(run: &Run, cost: Cost, share: Option<Micros>) -> Charge {
     let strict = share.filter(|_| run.settings.strict_budget);
     let estimated = |amount| Charge { amount, basis: Basis::Estimated };

@@ -27,7 +27,6 @@ pub struct Start {
     /// The program, at its beginning.
     #[serde(default, skip_serializing_if = "Program::is_states")]
     pub program: Program,
-    /// The settings of the run.
     pub settings: Settings,
     /// The backends that its states may use; empty in older journals, which do not record them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]

@@ -1,8 +1,8 @@
 //! The state of a run between two inputs.
 //!
-//! It holds agents that are live or failed. It keeps only the parent, the fork count
-//! and the result of an agent that ended, so that it grows with the number of agents and not with their turns. Only `apply` changes it. Its status for users is computed
-//! in [`mod@crate::view::status`].
+//! It holds agents that are live or failed. It keeps only the parent, the fork count and the result
+//! of an agent that ended, so that it grows with the number of agents and not with their turns.
+//! Only `apply` changes it. Its status for users is computed in [`mod@crate::view::status`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -39,10 +39,10 @@ pub struct Run {
     pub agents: BTreeMap<AgentId, Agent>,
     /// How many agents were ever spawned.
     pub born: u64,
+    // Kept beside `agents`, so that no decision has to count them.
     pub live: u32,
     /// Agents that ended with a result.
     pub ended: BTreeMap<AgentId, EndedAgent>,
-    /// Failed agents.
     pub failed: BTreeSet<AgentId>,
     /// Agents whose fork waits for room, oldest first.
     pub held: VecDeque<AgentId>,
@@ -57,9 +57,9 @@ pub struct Run {
     pub visits: u64,
     /// How many turns were settled.
     pub settled: u64,
-    /// The phase that the run is in.
     pub phase: Phase,
     /// Idempotency keys of the requests that were recorded.
+    // Kept for the whole run, because a request can be delivered again after any crash.
     pub keys: BTreeSet<String>,
 }
 
@@ -141,6 +141,7 @@ impl Run {
 
     /// Returns the time of the next durable wait that ends: a retry, a usage limit or a question.
     pub fn next_due(&self) -> Option<Timestamp> {
+        // A stopping or ended run waits for nothing: its timers count again after a resume.
         if self.phase != Phase::Open {
             return None;
         }

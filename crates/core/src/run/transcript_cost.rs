@@ -23,6 +23,7 @@ impl TranscriptCost {
     /// Returns the least that was spent.
     pub(super) fn known(self, share: Option<Micros>) -> Micros {
         let known = self.cost.known().unwrap_or_default();
+        // A client that stopped at its share has spent it, even if its messages add up to less.
         known.max(share.filter(|_| self.capped).unwrap_or_default())
     }
 

@@ -1,8 +1,9 @@
 //! The specification of one attempt at a turn: everything that its executor needs.
 //!
-//! It is built once, when the effect is released, because the run changes while the turn is running.
-//! The texts of a state are not rendered here: they may contain stored values, which only the
-//! executor can read. Facts that all turns of a run share are in [`RunContext`](super::RunContext).
+//! It is built once, when the effect is released, because the run changes while the turn is
+//! running. The texts of a state are not rendered here: they may contain stored values, which only
+//! the executor can read. Facts that all turns of a run share are in
+//! [`RunContext`](super::RunContext).
 
 use std::sync::Arc;
 
@@ -150,6 +151,7 @@ impl TurnSpec {
     /// Returns the specification of a turn in flight.
     pub fn of(run: &Run, definition: &Definition, turn: &Turn) -> Option<Self> {
         let agent = run.agents.get(&turn.id.agent)?;
+        // A later event of the same batch may have ended the turn.
         let Phase::Running { share } = turn.phase else { return None };
         let work = match (&turn.lane, &agent.visit.location) {
             (Lane::Script, Location::Step(_)) => {
@@ -186,6 +188,7 @@ impl TurnSpec {
 impl ScriptSpec {
     fn of(run: &Run, agent: &Agent, state: &State) -> Self {
         Self {
+            // The executor keeps the pinned copy in a folder that is named after the hash.
             source: state.source.clone(),
             hash: state.hash.clone(),
             values: VisitValues::of(agent, &state.name),
@@ -250,6 +253,7 @@ impl PromptBuilder<'_> {
         let front = state.map_or(&none, |state| &state.front);
         Some(PromptSpec {
             backend: (*backend).clone(),
+            // The plan of this attempt, not of the first one, which may have opened the session.
             plan: turn.current.clone()?,
             message: match state {
                 Some(state) => self.message(state),
@@ -258,6 +262,7 @@ impl PromptBuilder<'_> {
             notice: turn.notice,
             count: self.asked_output().unwrap_or_else(|| agent.visit_count()),
             cap: share,
+            // The state decides first, then the call that led here, then the run.
             model: front
                 .model
                 .as_ref()
@@ -265,6 +270,7 @@ impl PromptBuilder<'_> {
                 .or(settings.model.as_ref())
                 .cloned(),
             effort: front.effort.clone().or_else(|| settings.effort.clone()),
+            // Resolved here, because the executor may be another process without the definition.
             permissions: settings.permissions.of_state(front),
             extras: Extras::of(front),
             config_home: settings.config_home,
@@ -284,6 +290,7 @@ impl PromptBuilder<'_> {
             },
             Prompt::Reminder(fault) => {
                 let states = &self.definition.states;
+                // A reminder must not offer a state that would fail at once.
                 let runnable = states.values().filter(|state| self.definition.can_run(state));
                 let names = runnable.map(|state| state.name.to_string()).collect();
                 Message::Reminder(reminder(fault, &state.front.policy.allowance(names)))

@@ -77,6 +77,7 @@ impl fmt::Display for Warning {
                 write!(f, "stack=\"clear\" dropped {}", counted(*frames, "pending return"))
             }
             Self::ToolDenied { tool } => write!(f, "the client denied {tool}"),
+            // Views print the exact percentage instead (`ViewEvent::Warned`).
             Self::Spent { percent } => write!(f, "{percent} % of the cap is spent"),
             Self::IterationFailed { iteration, failure } => {
                 write!(f, "iteration {iteration} failed: {failure}")

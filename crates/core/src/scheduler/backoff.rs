@@ -17,8 +17,11 @@ pub fn backoff(attempt: &TurnAttempt, retry: u32) -> Span {
     // 20 doublings exceed the maximum by far; the limit only keeps the shift from overflowing.
     let doubled = 2_000_u64.saturating_mul(1 << retry.saturating_sub(1).min(20));
     let base = doubled.min(BASE);
+    // Turn and attempt are in the hash, so that workers that failed together retry at different
+    // times.
     let hash = blake3::hash(format!("backoff\n{turn}\n{number}").as_bytes());
     let jitter = u64::from(hash.as_bytes()[0]);
+    // 255 is the largest byte, so the jitter is at most a quarter of the base.
     Span(base + base * jitter / (4 * 255))
 }
 

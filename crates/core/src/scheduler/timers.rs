@@ -34,6 +34,7 @@ pub struct Timers {
 
 impl Timers {
     pub fn set(&mut self, at: Timestamp, timer: Timer) {
+        // Several timers may share a moment, so the timer is part of the key.
         self.due.insert((at, timer));
     }
 

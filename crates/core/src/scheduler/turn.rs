@@ -128,6 +128,7 @@ impl Scheduler {
 
     /// Queues a new turn in place of any earlier turn of its agent.
     pub(crate) fn queue(&mut self, turn: Turn) {
+        // The earlier turn would keep its place, its slot or its share for ever.
         self.leave(&turn.id.agent);
         self.take_place(&turn.lane.clone(), turn.order, &turn.id.agent);
         self.turns.insert(turn.id.agent.clone(), turn);
@@ -140,6 +141,7 @@ impl Scheduler {
             return;
         };
         turn.order = order;
+        // An earlier attempt may have done part of the work, so the client is asked to check first.
         turn.notice = Some(notice);
         turn.phase = Phase::Queued;
         let lane = turn.lane.clone();
@@ -148,6 +150,7 @@ impl Scheduler {
 
     fn take_place(&mut self, lane: &Lane, order: u64, agent: &AgentId) {
         self.queues.entry(lane.clone()).or_default().insert(order, agent.clone());
+        // A reminder takes its earlier place again, which must not move the counter back.
         self.next_order = self.next_order.max(order.saturating_add(1));
     }
 
@@ -157,6 +160,7 @@ impl Scheduler {
             if queue.get(&order) == Some(agent) {
                 queue.remove(&order);
             }
+            // `decide::advance` takes a lane in the map as a lane with waiting turns.
             if queue.is_empty() {
                 self.queues.remove(lane);
             }
@@ -176,6 +180,7 @@ impl Scheduler {
             return;
         };
         turn.attempt = attempt;
+        // The recall was about the share of the earlier attempt.
         turn.recalled = false;
         turn.current = Some(plan.clone());
         turn.phase = Phase::Running { share };
@@ -196,6 +201,7 @@ impl Scheduler {
         let Some(turn) = self.turns.get_mut(agent) else {
             return;
         };
+        // Only a turn in flight has a slot and a share, so landing twice frees nothing twice.
         if let Phase::Running { share } = turn.phase {
             turn.phase = Phase::Idle;
             self.in_flight.remove(agent);
@@ -241,12 +247,14 @@ impl Scheduler {
 
     /// Takes the turn out of every queue and counter.
     fn leave(&mut self, agent: &AgentId) {
+        // First, because `give_up` leaves a running turn in flight.
         self.land(agent);
         self.give_up(agent);
     }
 
     /// Holds the turns of a backend, in place of an earlier hold.
     pub(crate) fn hold_backend(&mut self, backend: &BackendName, hold: Hold) {
+        // The timer of the earlier hold would release the new one too soon.
         self.release_backend(backend);
         if let Hold::Quota { until, .. } = &hold {
             self.timers.set(*until, Timer::Hold(backend.clone()));
@@ -263,6 +271,7 @@ impl Scheduler {
 
     /// Opens a question.
     pub(crate) fn ask(&mut self, ask: &TurnId, due: Option<Timestamp>) {
+        // The timer of the same question with an earlier expiry would stay behind.
         self.close(ask);
         self.asks.insert(ask.clone(), due);
         if let Some(due) = due {

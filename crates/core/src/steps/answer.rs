@@ -1,4 +1,8 @@
 //! The reply of a run to its caller, at the end of a call.
+//!
+//! A call ends when the run completes, fails, is stopped, or needs outputs of the caller. The size
+//! of a reply is bounded: results by [`MOST_KEPT`](crate::crayfish::state::MOST_KEPT), requests
+//! here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,8 +46,8 @@ pub fn answer(run: Run, steps: &StepsDefinition, id: Option<&RunId>) -> Reply {
     Reply { run: id.cloned(), outcome, results: results(run), attempts, ignored: Vec::new() }
 }
 
-// A step with a collected failure is not run again from an echo. Without a journal only the echo can
-// show that its attempts are used up, so the reply contains an attempt beyond the last one.
+// A step with a collected failure is not run again from an echo. Without a journal only the echo
+// can show that its attempts are used up, so the reply contains an attempt beyond the last one.
 fn use_up(attempts: &mut BTreeMap<String, u32>, run: &Run, steps: &StepsDefinition) {
     let Some(state) = run.program.steps() else { return };
     let failed: Vec<&Key> = state.branches.values().filter_map(Branch::failed_at).collect();
@@ -62,6 +66,7 @@ pub fn results(run: Run) -> Map<String, Json> {
     let Program::Steps(Steps { state, .. }) = run.program else { return Map::new() };
     let mut results = Map::new();
     for (key, stored) in state.results {
+        // The owner has parsed every result, or has loaded it when it opened the run.
         let json = stored.read.0.map(Arc::unwrap_or_clone).unwrap_or_default();
         if !key.iterations.is_empty() && state.latest.get(&key.step) == Some(&key) {
             results.insert(key.step.to_string(), json.clone());
@@ -117,6 +122,7 @@ fn fitting(asked: impl Iterator<Item = AgentRequest>, most: usize) -> Vec<AgentR
 /// Estimates the bytes of a value as text, because writing it out would double the work.
 fn weight(value: &Json) -> usize {
     match value {
+        // Eight bytes are a rough mean: the limit need not be exact.
         Json::Null | Json::Bool(_) | Json::Number(_) => 8,
         Json::String(text) => text.len() + 2,
         Json::Array(items) => 2 + items.iter().map(weight).sum::<usize>(),
@@ -135,6 +141,7 @@ fn failure(run: &Run) -> Failed {
         };
         Some((state?.branches.get(agent)?.failed_at()?, failure))
     });
+    // By key and not by time, so that a repeated call reports the same failure.
     let Some((key, failure)) = failed.min_by(|one, other| one.0.cmp(other.0)) else {
         let message = "the run failed without a failed step in its record".to_owned();
         return Failed { code: ErrorCode::Internal, message, step: None, errors: Vec::new() };
@@ -144,6 +151,7 @@ fn failure(run: &Run) -> Failed {
     let (code, message) = if let Failure::Step { code, message, .. } = failure {
         (*code, message.clone())
     } else {
+        // In a run of a caller only programs have turns, so any other failure is one of a program.
         (ErrorCode::ExecFailed, failure.to_string())
     };
     // The id of the step does not name the iteration, so the message does.

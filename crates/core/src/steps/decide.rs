@@ -1,9 +1,9 @@
 //! The decisions of a run of steps: the wishes of its branches, and the effects of their turns.
 //!
-//! A branch is an agent of the run, a running step is a visit, and its key is the name of the state.
-//! So the rules for turns apply here, too: queue, slots, budget shares, attempts, holds. One event
-//! batch is decided at a time: the caller applies it and asks again. The interpreter that finds the
-//! next step is [`crate::crayfish::walk`].
+//! A branch is an agent of the run, a running step is a visit, and its key is its location. So the
+//! rules for turns apply here, too: queue, slots, budget shares, attempts, holds. One small batch
+//! of events is decided at a time: [`crate::decide`] applies it and asks again. The interpreter
+//! that finds the next step is [`crate::crayfish::walk`].
 
 mod failures;
 
@@ -57,6 +57,7 @@ pub(crate) fn advance(mut decision: Decision<'_>) -> Option<Vec<Event>> {
         collapse(&mut decision, agent);
         return Some(decision.events);
     }
+    // One decision for each call: the next one must see the events of this one.
     match steps.interpreter().next(state, &agent.id)? {
         Next::StepEvent(StepEvent::Ended) => end(&mut decision, agent),
         Next::StepEvent(event) => step(&mut decision, agent, event),
@@ -86,6 +87,7 @@ fn end(decision: &mut Decision<'_>, agent: &Agent) {
 
 /// Ends the agent of a branch that is not needed any more.
 fn leave(decision: &mut Decision<'_>, agent: &Agent) {
+    // A branch has no result of its own: results belong to steps.
     let result = Value::Inline(String::new());
     decision.push(Event::AgentEnded { agent: agent.id.clone(), result });
 }
@@ -130,6 +132,7 @@ fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: Key)
         let stuck = Stuck { variable, ..Stuck::new(code, key, unrendered.to_string()) };
         return fail_early(decision, agent, stuck);
     }
+    // After the check above, because a step that cannot run must not occupy a gate.
     let gate = gate(decision, agent, index);
     if let Some((gate, most)) = gate.clone().filter(|(gate, _)| !state.is_open(gate)) {
         return step(decision, agent, StepEvent::Parked { gate, most });
@@ -146,6 +149,7 @@ fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: Key)
             step(decision, agent, StepEvent::Asks { key: key.clone(), attempt, errors });
             question(decision, agent, Question { turn, key, attempt }, &session);
         }
+        // The interpreter names only exec and agent steps as steps that have to run.
         Kind::Exec(_) | Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => {
             queue(decision, turn, Lane::Script, SessionPlan::Carry);
         }
@@ -157,6 +161,7 @@ fn visit(decision: &mut Decision<'_>, agent: &Agent, key: &Key) -> u32 {
     let visit = agent.visit.number.saturating_add(1);
     decision.push(Event::VisitEntered {
         agent: agent.id.clone(),
+        // The count stays 1, because a key names one execution of a step.
         location: key.clone().into(),
         visit,
         count: 1,
@@ -178,6 +183,8 @@ fn gate(decision: &Decision<'_>, agent: &Agent, index: StepIndex) -> Option<(Gat
         }
         Kind::Exec(_) => {
             let branch = state.branches.get(&agent.id)?;
+            // Only the loop that the branch is an iteration of limits it, not the loops further
+            // out.
             let most = most_parallel(steps, branch)?;
             Some((Gate::of_loop(branch.parent.as_ref()?), most))
         }
@@ -258,10 +265,12 @@ fn take(
             step(decision, agent, event);
             let question = Question { turn: turn.following(), key, attempt: following };
             let sent = SentOutput { name: request, output: next };
+            // At most five calls deep, because a step has at most five attempts (`Cap::MOST`).
             take(decision, agent, question, sent, offers);
         }
         None => {
             let next = Question { turn: turn.following(), key, attempt };
+            // The session is not used: a caller manages its own conversations.
             invalid(decision, agent, next, &Session::Fresh, &errors);
         }
     }
@@ -307,8 +316,10 @@ fn label(
 fn ask(decision: &mut Decision<'_>, turn: TurnId, key: &Key, session: &Session) {
     if decision.run.program.is_answered_by_caller() {
         let question = Value::Inline(key.to_string());
+        // The question never expires: a caller may take as long as it likes.
         return decision.push(Event::Asked { ask: turn, question, due: None });
     }
+    // A step has no frontmatter, so one backend answers all agent steps of a run.
     let lane = Lane::Prompt(decision.run.settings.backend.clone());
     let plan = decision.plan(&turn, &lane, session);
     queue(decision, turn, lane, plan);
@@ -357,6 +368,7 @@ fn done(decision: &mut Decision<'_>, agent: &Agent, key: Key, stored: Stored) {
 
 fn is_room(decision: &Decision<'_>, value: &Value) -> bool {
     let kept = decision.run.program.steps().map_or(0, |state| state.kept);
+    // A result that this one would replace is counted, too, so this is never too generous.
     kept.saturating_add(value.len()) <= MOST_KEPT
 }
 
@@ -376,6 +388,7 @@ pub(crate) fn called(mut decision: Decision<'_>, call: &Call) -> Vec<Event> {
         Some((agent.visit.location.step()?.clone(), ask.clone(), agent))
     });
     let mut asks: Vec<(Key, TurnId, &Agent)> = asks.collect();
+    // An output under the id of a step in a loop answers the first waiting iteration.
     asks.sort_by(|one, other| one.0.cmp(&other.0));
     for (key, ask, agent) in asks {
         let attempt = with_call.attempts.get(&key).copied().unwrap_or(1);
@@ -391,6 +404,8 @@ pub(crate) fn called(mut decision: Decision<'_>, call: &Call) -> Vec<Event> {
                     ask: ask.clone(),
                     value: output.stored.value.clone(),
                     by: "caller".to_owned(),
+                    // Views read the step and the attempt from this text
+                    // (`AgentSummary::note_answer`).
                     key: format!("{key}:{attempt}"),
                 });
                 let question = Question { turn: ask, key, attempt };
@@ -415,6 +430,7 @@ fn most_parallel(steps: &StepsDefinition, branch: &Branch) -> Option<u32> {
 /// Repeats the step of a failed branch, with fresh attempts.
 pub(crate) fn revive(decision: &mut Decision<'_>, agent: &Agent) {
     decision.push(Event::AgentRevived { agent: agent.id.clone() });
+    // No turn is queued here: the branch is now before its step, and the interpreter enters it.
     step(decision, agent, StepEvent::Revived);
 }
 

@@ -53,7 +53,6 @@ impl Sent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
     pub at: Timestamp,
-    /// Its charge.
     pub charge: Charge,
     /// The model, if the client reported it.
     pub model: Option<String>,
@@ -105,8 +104,10 @@ impl Attempt {
     /// Returns `REVIEW.md #2 · turn 1 · codex · gpt-5.5 · $0.12 · finished after 12s`.
     pub fn title(&self, naming: BackendLabels) -> String {
         if let Some(End { how: How::Answered(answer), .. }) = &self.end {
+            // No turn ran, so there is no backend, cost or duration to show.
             return format!("{} · attempt {} · {}", self.location, self.number, answer.words());
         }
+        // Most states are visited once, so a first visit has no number.
         let visit = if self.visit > 1 { format!(" #{}", self.visit) } else { String::new() };
         let sent = match self.sent {
             Sent::Body => "",
@@ -147,6 +148,7 @@ impl How {
     /// Returns the word in JSON.
     pub const fn as_str(&self) -> &'static str {
         match self {
+            // Programs read these words, so they stay when the texts for people change.
             Self::Finished => "finished",
             Self::ShareUsedUp => "share_used_up",
             Self::Failed(_) => "failed",
@@ -164,6 +166,7 @@ fn price(charge: Charge) -> Option<String> {
         Basis::Free => None,
         Basis::Reported => Some(charge.amount.to_string()),
         Basis::Estimated => Some(format!("{} estimated", charge.amount)),
+        // A part of the cost is known, and the rest is not zero.
         Basis::Unpriced if charge.amount > Micros::ZERO => {
             Some(format!("{} + unpriced", charge.amount))
         }
@@ -173,6 +176,7 @@ fn price(charge: Charge) -> Option<String> {
 
 /// Returns a duration such as `840ms`, `12s`, `4m 12s` or `2h 5m`.
 pub fn elapsed(from: Timestamp, to: Timestamp) -> String {
+    // The clock may have been set back between the two records.
     let millis = to.0.saturating_sub(from.0);
     let seconds = millis / 1000;
     match seconds {

@@ -1,7 +1,7 @@
 //! Whether texts name the backend of a turn.
 //!
-//! A run with one backend does not repeat its name at every turn. A run that uses several backends, or
-//! may use them, names the backend wherever it names a turn or a conversation.
+//! A run with one backend does not repeat its name at every turn. A run that uses several backends,
+//! or may use them, names the backend wherever it names a turn or a conversation.
 
 use std::collections::BTreeSet;
 
@@ -47,6 +47,7 @@ impl BackendLabels {
 /// Returns the backends that the reachable states of a workflow may use.
 pub fn asked(settings: &Settings, definition: &Definition) -> BTreeSet<BackendName> {
     let reachability = Reachability::of(definition);
+    // States that no transition reaches would make texts name a backend that is never used.
     let prompts = reachability.prompts().filter(|state| reachability.is_reached(&state.name));
     prompts.map(|state| settings.backend_of(&state.front).clone()).collect()
 }
@@ -60,6 +61,7 @@ pub fn answering<'r>(run: &'r Run, agent: &'r Agent) -> Option<&'r BackendName> 
             let state = agent.visit.location.state();
             let is_prompt =
                 state.is_some_and(|state| Extension::of(state.as_str()) == Some(Extension::Md));
+            // A script carries the conversation of its agent, but no client answers it.
             agent.holder.as_ref().filter(|_| is_prompt)
         }
     }

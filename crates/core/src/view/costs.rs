@@ -88,10 +88,12 @@ impl Counter {
             let DiscardedCost { amount, unpriced, .. } = *discarded;
             let name = if self.by == By::Workflow { &self.workflow } else { DISCARDED };
             let row = Row { name: name.to_owned(), backend: None };
+            // The number of discarded turns is not recorded.
             self.add(row, Tally { amount, unpriced, ..Tally::default() });
         } else if let ViewEvent::AttemptEnded(attempt) = event
             && let Some(end) = attempt.end.as_ref().filter(|end| end.at >= self.since)
         {
+            // A turn belongs to the time at which it ended, because its charge is known only then.
             self.count(attempt, end);
         }
     }
@@ -101,6 +103,7 @@ impl Counter {
     }
 
     fn count(&mut self, attempt: &Attempt, end: &End) {
+        // A prompt that was free never reached a model, so it does not count.
         let Some(backend) = attempt.backend().filter(|_| end.charge.basis != Basis::Free) else {
             return;
         };
@@ -158,6 +161,7 @@ impl Costs {
     pub fn most_expensive_first(&self) -> Vec<(&Row, Tally)> {
         let mut rows: Vec<(&Row, Tally)> =
             self.rows.iter().map(|(row, tally)| (row, *tally)).collect();
+        // Turns decide between equal amounts, such as rows that are unpriced.
         rows.sort_by_key(|(_, tally)| std::cmp::Reverse((tally.amount, tally.turns)));
         rows
     }

@@ -1,9 +1,9 @@
 //! Tools that clients were denied: their names, and the rules that would allow them.
 //!
-//! A rule is as narrow as the call needs: `cargo test --all` becomes `cargo test` with any arguments,
-//! because `test` is a command of `cargo`. Dangerous commands are named but never offered as a rule:
-//! the user must write it. The same is true for clients without such rules, which report a denial
-//! in prose.
+//! A rule is as narrow as the call needs: `cargo test --all` becomes `cargo test` with any
+//! arguments, because `test` is a command of `cargo`. Dangerous commands are named but never
+//! offered as a rule: the user must write it. The same is true for clients without such rules,
+//! which report a denial in prose.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ pub struct Group {
 }
 
 impl Denied {
-    /// Groups denied tools, each with its count, except those that are `allowed` by now. Returns `None`
-    /// if none is left.
+    /// Groups denied tools, each with its count, except those that are `allowed` by now. Returns
+    /// `None` if none is left.
     pub fn of(tools: &BTreeMap<String, u32>, allowed: &[String]) -> Option<Self> {
         let mut calls = 0;
         let mut rules: BTreeMap<String, Group> = BTreeMap::new();
@@ -36,6 +36,7 @@ impl Denied {
             let count = u64::from(*count);
             let mut needed = rules_for(tool);
             needed.retain(|(_, rule)| !allowed.contains(rule));
+            // A call with several commands counts once here, but in each of its groups.
             calls += if needed.is_empty() { 0 } else { count };
             for (name, rule) in needed {
                 let allow = (is_rule(&rule) && !is_risky(&name)).then(|| rule.clone());
@@ -87,6 +88,7 @@ fn rule_for_tool(tool: &str, subject: &str) -> String {
         },
         // A rule for an absolute path begins with two slashes.
         "Read" | "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => {
+            // Clients apply a rule for `Edit` to every tool that writes files.
             let tool = if tool == "Read" { tool } else { "Edit" };
             let slash = if subject.starts_with('/') { "/" } else { "" };
             format!("{tool}({slash}{subject})")

@@ -1,6 +1,8 @@
-//! The history of a run that its state no longer contains: visited states, backends, costs.
+//! The stored past of a run: facts that `Run` no longer contains, such as paths, costs and denials.
 //!
-//! It is a fold of all events, stored in snapshots. Its serde names are part of that format.
+//! It is a fold of all events, stored in snapshots, because a snapshot replaces the events before
+//! it. Its serde names are part of that format. [`super`] says how it differs from `Run` and
+//! `RunView`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -132,6 +134,7 @@ impl Ledger {
 
     fn count(&mut self, event: &Event) {
         let Some((turn, charge)) = charged(event) else { return };
+        // Only settled turns are reused by a resume; the others are repeated or continued.
         if let Event::TurnSettled { .. } = event {
             self.settled.add(charge.amount);
         }
@@ -145,6 +148,7 @@ impl Ledger {
         if charge.basis != Basis::Free {
             self.paid.add(charge.amount);
         }
+        // The totals above count even if the place of the turn is not known.
         let Some(summary) = self.agents.get(&turn.agent) else { return };
         if let Some(location) = &summary.location {
             self.spending.entry(location.clone()).or_default().add(charge.amount);

@@ -1,7 +1,7 @@
 //! The next command for a run, as a fact: the command line renders it.
 //!
-//! Every status has one. A resume contains the changes without which the run would fail in the same way
-//! again.
+//! Every status has one. A resume contains the changes without which the run would fail in the same
+//! way again.
 
 use crate::agent::AgentStatus;
 use crate::crayfish::ErrorCode;
@@ -86,6 +86,7 @@ pub fn next_command(run: &Run, status: Status, states: States) -> NextCommand {
 fn resume(run: &Run, states: States) -> NextCommand {
     match (is_of_caller(run), is_final(run)) {
         (false, false) => NextCommand::Resume(needed(run, states)),
+        // Its document is pinned and would fail at the same step again.
         (false, true) => NextCommand::Start,
         // With the results the loop would end in the same way at once.
         (true, _) if failed_with(run, ErrorCode::WhileNotConverged) => {
@@ -122,6 +123,7 @@ pub fn is_final(run: &Run) -> bool {
 
 /// Returns the changes without which a failed run would be refused, or fail in the same way again.
 fn needed(run: &Run, states: States) -> Vec<Change> {
+    // Any other run continues where it is, without a change.
     if run.phase != Phase::Ended(Ending::Failed) {
         return Vec::new();
     }
@@ -139,6 +141,7 @@ fn needed(run: &Run, states: States) -> Vec<Change> {
                 None
             }
             Failure::HeldForGood { limit } => {
+                // The failure does not know how much room is missing. Doubling needs few resumes.
                 room = room.max(Some(u64::from(*limit).saturating_mul(2)));
                 None
             }
@@ -163,6 +166,7 @@ fn needed(run: &Run, states: States) -> Vec<Change> {
         match states {
             States::AsPinned => {}
             States::Edited => changes.push(Change::CurrentStates),
+            // States that are missing or contain a mistake cannot be adopted.
             States::Unusable => changes.push(Change::PinnedStates),
         }
     }
@@ -183,6 +187,7 @@ fn longer(run: &Run, clock: Clock, after: Span) -> Option<Change> {
     match clock {
         Clock::Wall if run.settings.timeout == Some(after) => Some(Change::Timeout(twice)),
         Clock::Idle if run.settings.idle_timeout == Some(after) => Some(Change::IdleTimeout(twice)),
+        // A flag would not change the limit of a state or of a client.
         Clock::Wall | Clock::Idle | Clock::FirstOutput => None,
     }
 }

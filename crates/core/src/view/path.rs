@@ -1,8 +1,9 @@
 //! The states or steps that an agent visited, short enough to read.
 //!
-//! It is folded visit by visit: repeated visits of one place are counted, a repeated cycle becomes one part with a
-//! count, and so does a cycle of cycles. Folding loses nothing. Memory is bounded: of a path
-//! without repetition the beginning and the end are kept, and the visits between are counted.
+//! It is folded visit by visit: repeated visits of one place are counted, a repeated cycle becomes
+//! one part with a count, and so does a cycle of cycles. Folding loses nothing. Memory is bounded:
+//! of a path without repetition the beginning and the end are kept, and the visits between are
+//! counted.
 
 use std::fmt;
 
@@ -45,6 +46,7 @@ impl Path {
     pub fn enter(&mut self, location: &Location) {
         self.parts.push(Part { what: What::Visit(location.clone()), times: 1 });
         // One fold can make another possible: a finished cycle may repeat the cycle before it.
+        // Ends, because every fold leaves fewer parts.
         while self.fold() {}
         if self.parts.len() > MOST_PARTS {
             self.left_out += self.parts.remove(BEGINNING).visits();
@@ -55,8 +57,8 @@ impl Path {
         self.left_out + self.parts.iter().map(Part::visits).sum::<u64>()
     }
 
-    /// Returns the path as text. While `fits` refuses it, parts in the middle are left out; the last part
-    /// always stays.
+    /// Returns the path as text. While `fits` refuses it, parts in the middle are left out; the
+    /// last part always stays.
     pub fn fitted(&self, fits: impl Fn(&str) -> bool) -> String {
         let parts: Vec<String> = self.parts.iter().map(ToString::to_string).collect();
         let whole = match self.left_out {
@@ -68,6 +70,7 @@ impl Path {
         }
         let mut shortest = whole;
         for kept in (1..parts.len()).rev() {
+            // The last part always stays, because the agent is there.
             shortest = with_gap(&parts, 2.min(kept - 1), kept);
             if fits(&shortest) {
                 break;
@@ -76,7 +79,8 @@ impl Path {
         shortest
     }
 
-    /// Folds the last parts into those before them or into a new cycle, and returns whether it could.
+    /// Folds the last parts into those before them or into a new cycle, and returns whether it
+    /// could.
     fn fold(&mut self) -> bool {
         // Parts on both sides of the gap are not neighbours, so they must not be folded.
         let first = if self.left_out > 0 { BEGINNING } else { 0 };

@@ -1,7 +1,7 @@
 //! The effect of a resume, printed before it happens.
 //!
-//! The plan is first computed from the journal alone. [`Plan::finding`] and [`Plan::knowing`] refine it
-//! with the facts about processes and transcripts. It changes nothing.
+//! The plan is first computed from the journal alone. [`Plan::finding`] and [`Plan::knowing`]
+//! refine it with the facts about processes and transcripts. It changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -160,6 +160,7 @@ impl Plan {
         };
         let found = in_flight(run).filter_map(|turn| match report(turn) {
             Some(Outcome::Finished(_)) => Some((turn.id.clone(), Fate::Finished)),
+            // Without an outcome, the recovery has found the client still running.
             None => Some((turn.id.clone(), Fate::Adopted)),
             Some(_) => None,
         });
@@ -171,8 +172,8 @@ impl Plan {
         self.paying(run, ended).finding(found)
     }
 
-    /// Returns the plan after charging turns that ended meanwhile: a resume settles them before it checks
-    /// which budget shares fit the cap.
+    /// Returns the plan after charging turns that ended meanwhile: a resume settles them before it
+    /// checks which budget shares fit the cap.
     #[must_use]
     pub fn paying(
         self,
@@ -196,6 +197,7 @@ impl Plan {
     #[must_use]
     pub fn finding(mut self, found: impl IntoIterator<Item = (TurnId, Fate)>) -> Self {
         let found: BTreeMap<TurnId, Fate> = found.into_iter().collect();
+        // Only prompts: a script has no transcript that could contain its outcome.
         for open in self.open.iter_mut().filter(|open| open.fate == Fate::Continued) {
             open.fate = found.get(&open.turn).copied().unwrap_or(open.fate);
         }
@@ -209,6 +211,7 @@ impl Plan {
             self.open.iter().any(|open| open.turn == *turn && open.fate == Fate::Adopted)
         };
         let recalled =
+            // The rule of the resume itself, so that the plan cannot announce something else.
             beyond(free, self.shares.iter().filter(|(turn, _)| is_adopted(turn)).cloned());
         for open in self.open.iter_mut().filter(|open| recalled.contains(&open.turn)) {
             open.fate = Fate::Recalled;
@@ -240,6 +243,7 @@ impl Plan {
 
     /// Returns a line for each turn, up to a limit.
     pub fn lines(&self) -> Vec<String> {
+        // Turns; docs/durability.md promises the first ten.
         const MOST: usize = 10;
         let line = |open: &Open| {
             let backend = self.naming.unwrap_or_default().suffix(open.backend.as_ref());
@@ -269,6 +273,7 @@ fn open(run: &Run, agent: &Agent, settings: &Settings) -> Option<Open> {
         let state = visit.location.state();
         let is_prompt =
             state.is_some_and(|state| Extension::of(state.as_str()) == Some(Extension::Md));
+        // A conversation stays with its backend, even if the run now has another default.
         let holder = agent.holder.as_ref().unwrap_or(&settings.backend);
         return Some(of(turn, is_prompt.then_some(holder)));
     };

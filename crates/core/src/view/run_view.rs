@@ -1,11 +1,10 @@
-//! The present of a run: one row for each live or failed agent, with totals.
+//! The present of a run for people: one row for each live or failed agent, with totals.
 //!
-//! The only fold of events for people. Every screen draws a [`RunView`], and every line of a log
-//! comes from the [`ViewEvent`]s that it returns. Two screens therefore cannot disagree. The cost of
-//! an event does not grow with the number of agents.
+//! Every screen draws a [`RunView`], and every line of a log comes from the [`ViewEvent`]s that it
+//! returns. Two screens therefore cannot disagree. The cost of an event does not grow with the
+//! number of agents. [`super`] says how it differs from `Run` and [`Ledger`].
 //!
-//! It has no clock: a row says when its activity began, and the screen computes the duration. The
-//! past is not here: [`super::Ledger`] has results and totals by state, and the journal has the rest.
+//! It has no clock: a row says when its activity began, and the screen computes the duration.
 
 mod meaning;
 mod row;
@@ -76,6 +75,7 @@ pub struct Tally {
 impl RunView {
     /// Returns the view after all events so far, without replaying them.
     pub fn of(run: &Run, ledger: &Ledger) -> Self {
+        // Collected once: a search for each agent would make a screen of many agents slow.
         let asking = run.scheduler.asks.keys().map(|ask| &ask.agent).collect();
         let row = |(id, agent): (&AgentId, &Agent)| {
             let summary = ledger.agents.get(id).cloned().unwrap_or_default();
@@ -92,6 +92,8 @@ impl RunView {
             },
             retries: run.settings.retries,
             program: ProgramKind::of(&run.program),
+            // Backends that may still be used count, so that names do not appear in the middle of a
+            // log.
             backends: ledger.known().cloned().collect(),
             agents: run.agents.iter().map(row).collect(),
             holds: run.scheduler.holds.clone(),
@@ -136,6 +138,7 @@ impl RunView {
         let agents = self.agents.iter().map(|(agent, row)| (agent, row, self.doing(row)));
         let is_busy = |doing: &Doing| matches!(doing, Doing::Working(_) | Doing::Waiting(_));
         let mut busy: Vec<_> = agents.filter(|(_, _, doing)| is_busy(doing)).collect();
+        // By age, so that rows do not move on the screen while they are live.
         busy.sort_by_key(|(_, row, doing)| (matches!(doing, Doing::Waiting(_)), row.born));
         busy
     }
@@ -159,7 +162,8 @@ impl RunView {
         BackendLabels::among(&self.backends)
     }
 
-    /// Returns the activity of a row. A turn queued for a paused backend waits for more than a slot.
+    /// Returns the activity of a row. A turn queued for a paused backend waits for more than a
+    /// slot.
     fn doing(&self, row: &AgentRow) -> Doing {
         match (&row.doing, row.backend()) {
             (Doing::Working(Work::Prompt(_)), backend) => {
@@ -210,6 +214,8 @@ impl RunView {
         } else if let Event::TurnQueued { lane, .. } = event {
             self.backends.extend(lane.backend().cloned());
         } else if let Event::AgentSpawned { agent, parent, cwd, .. } = event {
+            // Counted as `apply` counts, so that a viewer who joins later gets the same order of
+            // rows.
             let row = AgentRow::spawned(at, self.born, cwd, parent.as_ref());
             self.agents.insert(agent.clone(), row);
             self.born += 1;

@@ -1,4 +1,7 @@
-//! The status of a run, derived from its journal and its owner. No status is stored, so none can be stale.
+//! The status of a run, derived from its journal and its owner.
+//!
+//! No status is stored, so none can be stale: a killed owner could not have corrected it. The word
+//! of a status and its exit code are the same for all commands. The cause is in [`mod@super::why`].
 
 use std::fmt;
 
@@ -59,6 +62,7 @@ impl Status {
     /// Returns the exit code of a process that ends with the run in this status.
     pub const fn exit_code(self) -> u8 {
         match self {
+            // docs/troubleshooting.md lists the codes, and scripts depend on them.
             Self::Running | Self::Completed => 0,
             Self::Failed => 1,
             Self::Waiting(Waiting::Person | Waiting::Caller, _) => 3,
@@ -84,6 +88,7 @@ impl fmt::Display for Status {
 /// Returns the status of a run.
 pub fn status(run: &Run, owner: Owner) -> Status {
     match (run.phase, owner) {
+        // The owner does not matter: it may live a little longer than its run.
         (Phase::Ended(ending), _) => ended(run, ending),
         (Phase::Open, Owner::Alive) if run.scheduler.in_flight.is_empty() => waiting(run),
         (Phase::Unborn | Phase::Open | Phase::Stopping(_), Owner::Alive) => Status::Running,
@@ -98,6 +103,7 @@ fn ended(run: &Run, ending: Ending) -> Status {
         Ending::OverBudget => Status::OverBudget,
         Ending::Stopped => Status::Stopped,
         Ending::Cancelled => Status::Cancelled,
+        // The run has ended, so no process waits with it: a call or a resume continues it.
         Ending::NeedsCaller => Status::Waiting(Waiting::Caller, Owner::Gone),
         Ending::NeedsPerson => Status::Waiting(Waiting::Person, Owner::Gone),
         Ending::Environment => Status::Waiting(Waiting::Environment, Owner::Gone),

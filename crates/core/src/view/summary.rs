@@ -133,6 +133,7 @@ impl AgentSummary {
         }
         if let Some((_, charge)) = charged(event) {
             self.spent = self.spent.plus(charge.amount);
+            // Also for a free turn: `None` means that no turn of the visit has ended.
             self.bill.get_or_insert_default().add(charge);
         }
         if let Event::VisitEntered { location, .. } = event {
@@ -150,6 +151,7 @@ impl AgentSummary {
             self.turn_failure = Some(failure.clone());
         } else if let Event::RetryAt { .. }
         | Event::SessionLost { .. }
+        // These events show the failure of the turn themselves.
         | Event::AgentFailed { .. } = event
         {
             self.turn_failure = None;
@@ -172,6 +174,7 @@ impl AgentSummary {
     }
 
     fn note_answer(&mut self, ask: &TurnId, key: &str) {
+        // `steps::decide::called` makes this key; other answers have keys of other forms.
         if let Ok(RequestId { key, attempt, .. }) = key.parse() {
             let attempt = StepAttempt { key, number: attempt };
             self.answered = Some(AnsweredQuestion { turn: ask.clone(), attempt });
@@ -188,6 +191,7 @@ impl AgentSummary {
         } else if let StepEvent::Takes { .. } = fact {
             self.answered = None;
         } else if let StepEvent::Done { stored, .. } = fact {
+            // The errors belong to an attempt; the next execution of the step starts without them.
             self.refused = None;
             if !stored.ok {
                 self.turn_failure = None;
@@ -256,8 +260,8 @@ fn is_change(event: &Event) -> bool {
         )
 }
 
-/// Returns the turn that ended with this event, in any way, and its charge. Counts of turns use this: an
-/// interrupted turn that was repeated has run twice.
+/// Returns the turn that ended with this event, in any way, and its charge. Counts of turns use
+/// this: an interrupted turn that was repeated has run twice.
 pub(super) fn charged(event: &Event) -> Option<(&TurnId, Charge)> {
     if let Event::TurnSettled { turn, charge, .. }
     | Event::TurnContinues { turn, charge, .. }

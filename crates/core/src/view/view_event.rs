@@ -1,8 +1,8 @@
 //! The meaning of a run's events, with the context that a reader needs.
 //!
 //! [`super::RunView`] makes a [`ViewEvent`] from an event and from the state before it. A consumer
-//! therefore needs no memory: [`mod@super::words`] turns it into a line, [`super::costs`] counts it,
-//! and `raymond logs` finds the attempts in it.
+//! therefore needs no memory: [`mod@super::words`] turns it into a line, [`super::costs`] counts
+//! it, and `raymond logs` finds the attempts in it.
 
 use std::collections::BTreeSet;
 
@@ -53,6 +53,7 @@ pub enum ViewEvent {
         warning: Warning,
         /// The spent part of the cap in percent, for [`Warning::Spent`]: its record contains only
         /// the threshold.
+        // Computed here, because a consumer does not know the cap.
         spent_percent: Option<u128>,
     },
 
@@ -98,6 +99,7 @@ pub enum ViewEvent {
         count: u32,
         /// The transition that led here; `None` between two steps.
         transition: Option<Transition>,
+        // The bill of the place that the agent leaves, because the new visit has cost nothing yet.
         bill: Bill,
     },
     Reminded {
@@ -184,6 +186,7 @@ pub enum ProgramKind {
 impl ProgramKind {
     pub(super) const fn of(program: &Program) -> Self {
         match program {
+            // A loop over one prompt shows visits and tags like a workflow.
             Program::States | Program::Ralph(_) => Self::States,
             Program::Steps(_) => Self::Steps,
         }

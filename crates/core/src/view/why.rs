@@ -1,4 +1,7 @@
 //! The cause of a run's status: one sentence, and a hint that a caller may turn into a command.
+//!
+//! It reads the run and its ledger only, so it is the same in a live console, in `raymond why` and
+//! in JSON. The next command is in [`mod@super::next_command`].
 
 use crate::text::counted;
 use std::collections::BTreeSet;
@@ -82,6 +85,7 @@ pub fn why(run: &Run, ledger: &Ledger, status: Status) -> Cause {
         Status::Failed => return failed(run, naming),
         Status::OverBudget => over_budget(run),
         Status::Cancelled => "a user cancelled it; it cannot be resumed".to_owned(),
+        // A resume does not continue such a run, so the number of agents would mislead.
         Status::Stopped if is_of_caller(run) => stopper_words(ledger.stopper).to_owned(),
         Status::Stopped => {
             let by = stopper_words(ledger.stopper);
@@ -142,6 +146,7 @@ fn running(run: &Run, naming: BackendLabels) -> String {
     let others = agents.count();
     let more = if others > 0 { format!(" and {others} more") } else { String::new() };
     let stopping = match run.phase {
+        // A stop waits for its turns in flight, so the run still counts as running.
         Phase::Stopping(_) => ", and it was asked to end",
         Phase::Unborn | Phase::Open | Phase::Ended(_) => "",
     };
@@ -202,6 +207,7 @@ fn owed(run: &Run) -> String {
         let attempt = attempts?.get(&key).copied().unwrap_or(1);
         Some(RequestId { run: Some(run.id.clone()), key, attempt })
     });
+    // Sorted by key, so that the first request is the one that the reply lists first.
     let asked: BTreeSet<RequestId> = asked.collect();
     match (asked.first(), asked.len()) {
         (None, _) => "the caller has to send an output".to_owned(),
@@ -213,6 +219,7 @@ fn owed(run: &Run) -> String {
 }
 
 fn failed(run: &Run, naming: BackendLabels) -> Cause {
+    // In the order of ids, so that every command names the same agent first.
     let mut failed = run.failed.iter();
     let Some(first) = failed.next() else {
         return "an agent failed".to_owned().into();
@@ -237,7 +244,9 @@ fn is_answered(run: &Run, code: ErrorCode) -> bool {
 fn hint(run: &Run, agent: &Agent, failure: &Failure) -> Option<Hint> {
     let location = &agent.visit.location;
     match failure {
+        // The failure itself shows the end of stderr.
         Failure::Turn(TurnFailure::Script { stderr, .. }) if !stderr.is_empty() => None,
+        // The failure says what is wrong, but only the output shows why.
         Failure::Protocol { .. } | Failure::Turn(TurnFailure::Script { .. }) => {
             Some(Hint::Output { agent: Some(agent.id.clone()), location: location.stem() })
         }
@@ -275,6 +284,7 @@ fn hint(run: &Run, agent: &Agent, failure: &Failure) -> Option<Hint> {
 
 /// Names the other failed agents, up to a limit.
 fn others<'a>(mut failed: impl ExactSizeIterator<Item = &'a AgentId>) -> String {
+    // Agents; a run can have thousands, and the cause is one sentence.
     const NAMED: usize = 10;
     if failed.len() == 0 {
         return String::new();
@@ -293,6 +303,7 @@ fn over_budget(run: &Run) -> String {
         .scheduler
         .queues
         .iter()
+        // Scripts continue without money, so none of them waits for it.
         .filter(|(lane, _)| **lane != Lane::Script)
         .map(|(_, queue)| queue.len())
         .sum();

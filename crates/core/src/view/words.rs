@@ -1,8 +1,8 @@
 //! Lines for people: the same in a live console and in `show`.
 //!
-//! A pure function of a [`ViewEvent`], without memory. A line says for whom it is: the console shows
-//! some facts itself, so only readers of a past run get their lines. Texts for a status are in
-//! [`super::why`].
+//! A pure function of a [`ViewEvent`], without memory. A line says for whom it is: the console
+//! shows some facts itself, so only readers of a past run get their lines. Texts for a status are
+//! in [`super::why`].
 
 use std::fmt;
 
@@ -79,6 +79,7 @@ pub fn words(event: &ViewEvent, naming: BackendLabels) -> Option<Line> {
         Some(line_at(place, naming, Weight::Warning, text))
     };
     match event {
+        // The first visit has a line, and `raymond logs` prints answers together with their texts.
         ViewEvent::RunStarted { .. } | ViewEvent::Answered { .. } => None,
         ViewEvent::RunResumed => Some(history_only("resumed")),
         ViewEvent::RunEnded(ending) => Some(history_only(ending_words(*ending))),
@@ -97,6 +98,7 @@ pub fn words(event: &ViewEvent, naming: BackendLabels) -> Option<Line> {
         }
         ViewEvent::Warned { agent, warning, spent_percent } => {
             let text = match spent_percent {
+                // The record has only the threshold, but one turn can go far beyond it.
                 Some(percent) => format!("{percent} % of the cap is spent"),
                 None => warning.to_string(),
             };
@@ -190,6 +192,8 @@ fn began(attempt: &Attempt, cause: Cause, naming: BackendLabels) -> Line {
                 0 | 1 => String::new(),
                 number => format!(", attempt {number}"),
             };
+            // A detail, because the end of the turn has a line of its own: a visit, a retry or a
+            // failure.
             let text = format!("turn {}{again}", attempt.turn.turn);
             line_at(&place, naming, Weight::Detail, &text)
         }
@@ -212,6 +216,7 @@ fn agent_ended(agent: &AgentId, result: &Value, program: ProgramKind, bill: &str
     let short = format!("ended{bill}");
     let long = || format!("ended: {}{bill}", preview(result));
     let (audience, text) = match program {
+        // A branch of steps has no result: its event contains an empty text.
         ProgramKind::Steps => (Audience::Everyone, short),
         ProgramKind::States if *agent == AgentId::main() => (Audience::ShorterLive(short), long()),
         ProgramKind::States => (Audience::Everyone, long()),
@@ -240,6 +245,7 @@ fn retry_words(failure: Option<&TurnFailure>, retry: u32, limit: RetryLimit) -> 
     let failure = failure.map(ToString::to_string).unwrap_or_default();
     match limit {
         RetryLimit::Step(most) => {
+            // Documents count attempts, settings count retries: the first attempt is not a retry.
             let (next, all) = (retry.saturating_add(1), most.saturating_add(1));
             format!("{failure}; attempt {next} of {all} follows")
         }
@@ -262,6 +268,7 @@ impl Bill {
         };
         let mut bill = match naming.label(self.backend.as_ref()) {
             Some(backend) if amount > Micros::ZERO => format!(" · {backend} {amount}"),
+            // The backend is named even if the visit cost nothing, because it still answered.
             Some(backend) => format!(" · {backend}"),
             None if amount > Micros::ZERO => format!(" · {amount}"),
             None => String::new(),
@@ -331,10 +338,12 @@ pub fn preview(value: &Value) -> String {
     const LONGEST: usize = 72;
     match value {
         Value::Inline(text) if text.trim().is_empty() => "(empty)".to_owned(),
+        // The text of a blob is in a file, which the core cannot read.
         Value::Blob(blob) => format!("({} bytes)", blob.length),
         Value::Inline(text) => {
             let text = text.trim();
             let first: String =
+                // A payload must not break the line or control the terminal.
                 text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
             match first.char_indices().nth(LONGEST) {
                 Some((cut, _)) => format!("{}…", &first[..cut]),

@@ -59,6 +59,8 @@ pub fn environment<E>(
     visit: &ScriptVisit<'_>,
     load: Load<'_, E>,
 ) -> Result<Vec<(String, String)>, EnvironmentError<E>> {
+    // Checked here and not at the fork, because only scripts get variables: prompts can use both
+    // names.
     check_attributes(bindings.attributes.keys().map(String::as_str))?;
     check_vars(bindings.vars)?;
     let mut variables = vec![
@@ -141,6 +143,7 @@ fn named(name: &str, value: &str) -> (String, String) {
 
 fn variable(kind: &str, name: &str) -> String {
     let folded = name.chars().map(|c| match c.to_ascii_uppercase() {
+        // Shells accept only ASCII letters, digits and `_` in the name of a variable.
         c if c.is_ascii_alphanumeric() => c,
         _ => '_',
     });
@@ -152,6 +155,8 @@ fn text<E>(
     value: &Value,
     load: Load<'_, E>,
 ) -> Result<String, EnvironmentError<E>> {
+    // Before the load: a stored text may have megabytes, and its length is known without reading
+    // it.
     if value.len() > LARGEST {
         return Err(EnvironmentError::TooLarge {
             variable: variable.to_owned(),

@@ -121,6 +121,8 @@ pub fn parse(text: &str) -> Prompt<'_> {
             let message = "the frontmatter is never closed".to_owned();
             let hint = "end it with a line that holds only `---`".to_owned();
             reader.error_with_hint(&span, "frontmatter-unclosed", message, Some(hint));
+            // Everything counts as body, so that the missing line is the only mistake in the
+            // report.
             (Frontmatter::default(), &text[span.start..])
         }
     };

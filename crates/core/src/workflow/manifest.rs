@@ -52,6 +52,8 @@ impl Manifest {
         for (name, entry) in &after {
             match before.get(name) {
                 None => changes.added.push(name.clone()),
+                // Compares the executable flag too, because it decides which interpreter runs a
+                // script.
                 Some(old) if old != entry => changes.changed.push(name.clone()),
                 Some(_) => {}
             }

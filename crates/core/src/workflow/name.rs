@@ -51,6 +51,8 @@ pub fn check_name(target: &str) -> Result<(), Unresolved> {
 fn forbidden(c: char) -> Option<&'static str> {
     match c {
         '/' => Some("it holds a slash"),
+        // Windows separates paths and drives by these two. They are refused on every platform, so
+        // that a workflow means the same everywhere.
         '\\' => Some("it holds a backslash"),
         ':' => Some("it holds a colon"),
         '\0' => Some("it holds a NUL"),

@@ -65,6 +65,8 @@ impl Policy {
         let [(tag, allowed)] = self.transitions.as_deref()? else {
             return None;
         };
+        // `allowed_tags` and `allowed_targets` are applied like for a written tag, when the tag is
+        // taken.
         tag.implicit(allowed.target.clone()?, allowed.then.clone())
     }
 
@@ -90,6 +92,7 @@ impl Policy {
 fn passes(route: &Route, target: Option<&StateName>, then: Option<&StateName>) -> bool {
     let matches = |written: &Option<String>, state: Option<&StateName>| match (written, state) {
         (None, _) => true,
+        // The entry asks for a state where the tag names none.
         (Some(_), None) => false,
         (Some(written), Some(state)) => means(written, state),
     };

@@ -1,4 +1,7 @@
 //! A file of the scope, not parsed yet, and its written form.
+//!
+//! A run is pinned to the written form, so it must keep every byte and the executable flag. Finding
+//! and reading the files is the job of `engine::scope`.
 
 use std::sync::Arc;
 
@@ -35,6 +38,7 @@ enum Content {
 
 impl From<SourceFile> for WrittenFile {
     fn from(SourceFile { name, bytes, executable }: SourceFile) -> Self {
+        // A script must run with exactly the bytes that were pinned, so nothing is replaced.
         let content = match str::from_utf8(&bytes) {
             Ok(text) => Content::Text(text.to_owned()),
             Err(_) => Content::Hex(hex(&bytes)),

@@ -51,6 +51,7 @@ fn render_within<'v>(
             continue;
         };
         if let Some(value) = lookup(name) {
+            // Tested before the copy: the value alone may be as large as the limit.
             if rendered.text.len() + value.len() > largest {
                 rendered.too_large = true;
                 return rendered;

@@ -82,6 +82,8 @@ impl OwnedRun {
             answers.push((turn.clone(), answer));
         }
         let mut inputs = Vec::new();
+        // In a second loop, so that an unreadable transcript refuses the recovery before a reply is
+        // stored.
         for (turn, answer) in answers {
             let (reader, blobs) = (AnswerReader::of(self, &turn), Arc::clone(&self.blobs));
             inputs.push(recovery::settled(&turn, reader.read(answer, &blobs).await?));

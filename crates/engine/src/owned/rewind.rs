@@ -56,9 +56,12 @@ pub(super) async fn rewind(
     let header = fold::header(&read.header)?;
     fold::check_owner(to.run, &header)?;
     let last = to.last;
+    // Without its first record a run has no settings and no definition to continue with.
     if last == 0 {
         return Err(OwnError::NeverStarted(to.run.clone()));
     }
+    // Folded from the start, not from a snapshot: a snapshot may reflect records that are
+    // discarded.
     let mut kept = Head::empty();
     for line in read.lines.iter().take_while(|line| line.seq <= last) {
         kept.fold(&fold::record(line.body, line.seq)?);
@@ -135,6 +138,7 @@ fn rewind_record(kept: &Head, discarded_tail: &DiscardedTail<'_>) -> Result<Vec<
     let (states, platform) = (BTreeMap::new(), PLATFORM);
     let nothing =
         Definition { entry: "".into(), states, platform, steps: None, asking: Vec::new() };
+    // On a copy, because the caller folds the written record when it opens the journal.
     let steps = batch(&mut kept.run.clone(), &nothing, at, vec![rewind]).steps;
     let record = Record { seq: kept.seq + 1, at, steps };
     serde_json::to_vec(&record).map_err(|error| OwnError::Driver(DriverError::Encode(error)))

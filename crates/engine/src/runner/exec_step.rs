@@ -201,6 +201,7 @@ fn failed(
 /// become a part of a record.
 fn keep_end(text: &mut String) {
     let start = text.len().saturating_sub(exec::STDERR_MAX);
+    // Forward to the next character: going back could exceed the limit.
     let start = (start..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     text.drain(..start);
 }
@@ -213,6 +214,7 @@ impl ExecStep {
         look: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Unfinished> {
         match &self.call.io {
+            // Without schemas there is nothing slow to check, and a thread would only cost time.
             CallIo::None => Ok(look()),
             CallIo::File { .. } | CallIo::Stream { .. } => run_with_limit(cancel, look).await,
         }
@@ -296,6 +298,8 @@ impl ExecStep {
                 Ok(())
             }
             CallIo::Stream { output_schema, .. } => {
+                // Checked before the JSON: the replacement characters would be valid inside a JSON
+                // string.
                 if ran.invalid_utf8 {
                     let finding = Finding::at("", ProblemCode::NotUtf8, "its stdout is not UTF-8");
                     return Err(AttemptFailure::from_output(finding));
@@ -305,6 +309,8 @@ impl ExecStep {
                     AttemptFailure::from_output(Finding { why: told, errors: vec![why.into()] })
                 })?;
                 let errors = self.schemas.errors(output_schema.as_deref(), &json);
+                // Before the schema is checked, so that the result of a failed attempt shows what
+                // was wrong.
                 result.insert("json".to_owned(), json);
                 check_errors("its stdout", &errors).map_err(AttemptFailure::from_output)
             }
@@ -355,7 +361,7 @@ fn nul_finding(place: &str) -> Finding {
     Finding::at(place, ProblemCode::BadText, why)
 }
 
-/// Refuses a NUL character in a path: the system would silently use the part before it.
+/// Refuses a NUL character in a path. No system call accepts one, and this error names its place.
 fn check_no_nul(list: FileList<'_>) -> Result<(), Finding> {
     match list.files.iter().find(|file| file.path.contains('\0')) {
         Some(file) => Err(nul_finding(&list.pointer_to(file))),

@@ -64,6 +64,7 @@ fn link_neighbours(private: &Path, real: &Path, own: &OsStr) -> io::Result<()> {
         if wanted.remove(&entry.file_name()) || entry.file_name() == own {
             continue;
         }
+        // Only links are removed: a file is something that the script itself wrote here.
         if entry.file_type()?.is_symlink() {
             ignore(ErrorKind::NotFound, fs::remove_file(entry.path()))?;
         }

@@ -122,6 +122,8 @@ struct AnswerCheck {
 impl AnswerCheck {
     async fn outcome(self, context: &TurnContext, answer: Answer) -> Result<Outcome, blobs::Error> {
         if let Some(check) = self.output_check {
+            // Boxed, so that this rare and large future does not enlarge the future of every
+            // waiting turn.
             return Box::pin(check.outcome(&context.blobs, answer)).await;
         }
         let mut outcome =

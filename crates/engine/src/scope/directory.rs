@@ -23,6 +23,8 @@ pub(super) fn load(directory: &Path, start: Start) -> Result<LoadedScope, ScopeE
         match locate(&scope, &name)? {
             Found::File(path) => files.push(read(&scope, &path, name, &mut limit)?),
             Found::Directory => {}
+            // The user named this file, so a warning is not enough: the run cannot start without
+            // it.
             Found::Leaves(target) if start == Start::State(name.clone()) => {
                 let path = scope.join(name);
                 return Err(ScopeError::StartLeaves { path, target });
@@ -80,6 +82,7 @@ fn state_names(scope: &Path) -> Result<Vec<String>, ScopeError> {
         {
             names.push(name);
         }
+        // Checked while listing, because a directory may have any number of names.
         if names.len() > MOST_ENTRIES {
             return Err(ScopeError::TooManyStates(scope.to_owned()));
         }
@@ -119,6 +122,7 @@ fn read(
 ) -> Result<SourceFile, ScopeError> {
     let failed = |error| unreadable(path, error);
     let file = fs::File::open(path).map_err(failed)?;
+    // The open file is asked, because another file may be at its path by now.
     let executable = is_executable(&file.metadata().map_err(failed)?);
     let bytes = limit.read(file).map_err(|stopped| match stopped {
         Stopped::TooLarge => ScopeError::TooLarge(scope.to_owned()),

@@ -43,6 +43,7 @@ impl FromStr for Authority {
                     "" => None,
                     _ => Some(behind.strip_prefix(':').ok_or(NotAnAuthority)?),
                 };
+                // `::ffff:127.0.0.1` is the IPv4 address, and must be judged like it.
                 (Host::Address(IpAddr::V6(address).to_canonical()), port)
             }
             None => match text.split_once(':') {

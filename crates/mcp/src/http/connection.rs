@@ -96,6 +96,7 @@ async fn answer<S: ServerHandler + Clone>(
         Ok(stream) => stream,
         Err(Busy) => return unread(&Unread::Busy(None)),
     };
+    // Before the request is handled, so that its session is not closed as idle meanwhile.
     let session = header(request.headers(), &SESSION).and_then(|id| endpoint.sessions.opened(id));
     let response = handle(endpoint, request).await;
     if let Some(begun) = header(response.headers(), &SESSION)
@@ -103,6 +104,7 @@ async fn answer<S: ServerHandler + Clone>(
     {
         return unread(&Unread::Busy(None));
     }
+    // Both end with the body, not with this function, because the body may be a stream of hours.
     response.map(|body| Held::new(body, (stream, session)).boxed())
 }
 
@@ -111,6 +113,7 @@ fn listening<S>(
     endpoint: &Endpoint<S>,
     method: &Method,
 ) -> Result<Option<tokio::sync::OwnedSemaphorePermit>, Busy> {
+    // Only a `GET` opens a stream without an end; every other answer ends with its request.
     if method != Method::GET {
         return Ok(None);
     }

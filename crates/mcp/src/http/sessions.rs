@@ -101,6 +101,7 @@ impl Sessions {
         let surplus = {
             let kept = self.kept.sessions.read().await;
             let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
+            // The library closes idle sessions by itself, so the list is compared each time.
             uses.synchronise(kept.keys());
             uses.touch(&session);
             uses.remove_surplus(&session)

@@ -31,6 +31,8 @@ impl<S> Stall<S> {
         context: &mut Context<'_>,
         written: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
+        // Progress resets the limit: it bounds the pause between two writes, not the length of an
+        // answer.
         if written.is_ready() {
             self.limit = None;
             return written;

@@ -31,6 +31,7 @@ pub(super) fn rewrite(bundle: &mut Bundle) {
 // The first document is the root; the others are definitions with unique keys.
 fn assign_places(bundle: &mut Bundle) {
     let keyword = bundle.dialect.definitions();
+    // The definitions of the root keep their keys, because its own pointers lead to them.
     let own = bundle.documents.first().and_then(|first| first.value.get(keyword));
     let own = own.and_then(Value::as_object).into_iter().flat_map(Map::keys);
     let mut taken: BTreeSet<String> = own.cloned().collect();
@@ -62,9 +63,12 @@ impl Document {
             for keyword in NAMES {
                 schema.remove(keyword);
             }
+            // Only draft 4 has `id`. In later drafts it is an unknown keyword and stays.
             if bundle.dialect == Dialect::Draft4 && schema.get("id").is_some_and(Value::is_string) {
                 schema.remove("id");
             }
+            // Only the root declares the draft, because all documents of a bundle have the same
+            // one.
             let declared = schema.remove("$schema").is_some();
             let is_whole = self.place.is_empty() && at.is_empty();
             if is_whole && (declared || bundle.dialect != Dialect::default()) {

@@ -1,4 +1,8 @@
-//! The rules of the journal.
+//! The rules of the journal that hold on every disk.
+//!
+//! Torn and damaged journals are written as files here, because a real disk cannot be made to lose
+//! data. The effects of failed writes and power cuts are checked in `fault_tests`, on the simulated
+//! disk.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,6 +98,8 @@ fn a_journal_is_created_once(on: &Fixture) {
 fn torn_tail_is_removed_saved_and_reported(on: &Fixture) {
     let path = written(on, 2);
     let good = on.content(&path);
+    // An interrupted write, a line with a lost part, and a lost page: the forms that a power cut
+    // leaves.
     for (kept, torn) in [
         ("journal.torn-3", &b"{\"seq\":3"[..]),
         ("journal.torn-3.2", b"{\"seq\0\0\0\0\0\"}\n"),
@@ -126,6 +132,7 @@ fn damage_is_named_and_refused(on: &Fixture) {
             other => assert!(other.is_err_and(|_| false), "it opened, or failed otherwise"),
         }
         assert_eq!(on.content(&path), bytes);
+        // A journal with a damaged header cannot be read at all: all checksums are chained to it.
         if seq > 0 {
             let read = Journal::read(disk(on).as_ref(), &path).expect("it is read");
             assert_eq!(read.tail, Tail::Damaged(expected));
@@ -182,6 +189,7 @@ fn reopening_does_not_verify_again(on: &Fixture) {
     let before = Journal::read(on.disk.as_ref(), &path).expect("it is read");
     let mut content = on.content(&path);
     let second = offset(on, &path, 2);
+    // Before the last line, so that only a complete verification could notice it.
     content[second - 47] = b'x';
     on.write("journal.jsonl", &content);
     let opened = Journal::reopen(disk(on), &path, before).expect("it opens");
@@ -253,6 +261,7 @@ fn reader_notices_a_rewind(on: &Fixture) {
     let rewound = follow().expect_err("it is shorter");
     assert!(matches!(rewound, Error::Rewound(_)), "{rewound}");
     let mut journal = Journal::open(disk(on), &path).expect("it opens").journal;
+    // Now the journal is longer than before, so its size alone does not show the rewind.
     for n in 5..=9 {
         journal.append(&body(n)).expect("it is appended");
     }
@@ -274,6 +283,7 @@ fn a_vanished_journal_is_restored(on: &Fixture) {
     let opened = Journal::open(disk(on), &path).expect("it opens");
     assert_records(&opened.lines, 1..=2);
     on.disk.remove(&path).expect("it is removed");
+    // Another file at the path may be the journal of a new run, which must not be overwritten.
     on.write("run/journal.jsonl", b"other");
     let replaced = journal.restore().expect_err("it is another file");
     assert!(matches!(replaced, Error::Replaced(_)), "{replaced}");

@@ -1,4 +1,7 @@
-//! Blobs, inbox, lock, snapshot and directories.
+//! The rules of blobs, inbox, lock, snapshot and directories that hold on every disk.
+//!
+//! They are in the same suite as the disk itself, because each of them relies on details in which
+//! file systems differ: renames, locks, links and the order of names.
 
 use std::sync::Arc;
 
@@ -47,6 +50,7 @@ fn a_blob_is_stored_once_under_its_hash(on: &Fixture) {
 
 fn damaged_blob_is_reported_and_stored_again(on: &Fixture) {
     let hash = blobs(on).put(b"content").expect("it is stored");
+    // Another process: the one that stored the blob knows it and would not read it again.
     let blobs = Blobs::new(Arc::clone(&on.disk), on.path("blobs"));
     on.write(&format!("blobs/{hash}"), b"c0ntent");
     let damaged = blobs.get(&hash).expect_err("it is damaged");
@@ -101,6 +105,7 @@ fn invalid_files_in_the_inbox_are_renamed(on: &Fixture) {
         ("notes.txt", InvalidReason::Name),
     ] {
         on.write(&format!("inbox/{name}"), b"{\"half\":");
+        // A process that is posting now must not lose its file to the reader.
         on.write("inbox/.temporary-0", b"under way");
         let taken = inbox.take_all().expect("it is read");
         assert_eq!(taken.messages.len(), 1);
@@ -182,6 +187,8 @@ fn a_snapshot_counts_only_for_its_own_history(on: &Fixture) {
     assert_eq!(read(), None);
     snapshot.write(disk().as_ref(), &path).expect("it is written");
     Journal::truncate_to(on.disk.as_ref(), &journal, 1, b"{\"n\":4}").expect("it is cut");
+    // Record 2 exists again after the rewind, but with another history, so its number alone proves
+    // nothing.
     let mut cut = Journal::open(disk(), &journal).expect("it opens").journal;
     cut.append(b"{\"n\":5}").expect("it is appended");
     assert_eq!(read(), None);

@@ -1,4 +1,8 @@
-//! The real disk. Files get mode 0600, directories 0700: prompts and answers are private.
+//! The real disk.
+//!
+//! Files get mode 0600 and directories 0700, because prompts and answers are private. A file is
+//! opened for writing without following a link, and pipes and devices are never opened. Syncs are
+//! not retried and errors are not interpreted: callers do that, with `DiskErrorKind`.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -21,6 +25,8 @@ impl Disk for Files {
             Open::New => options.write(true).create_new(true),
             Open::Create => options.write(true).create(true).truncate(false),
         };
+        // The mode is set at creation: a later `chmod` would leave a moment in which others can
+        // read.
         private_file(&mut options, how);
         // A pipe or a device in place of a file could be endless or block forever, so it is not even
         // opened.
@@ -48,6 +54,7 @@ impl Disk for Files {
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<OsString>> {
+        // Sorted below, because the order of a directory differs between file systems and runs.
         let names = fs::read_dir(directory)?.map(|entry| entry.map(|e| e.file_name()));
         let mut names = names.collect::<io::Result<Vec<_>>>()?;
         names.sort();
@@ -69,6 +76,8 @@ impl Disk for Files {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
+        // Without following a link: a link to a directory is removed as a file, and its target
+        // stays.
         if fs::symlink_metadata(path)?.is_dir() {
             fs::remove_dir(path)
         } else {

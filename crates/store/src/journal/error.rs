@@ -70,6 +70,8 @@ pub struct Damaged {
 }
 
 fn good(damaged: u64) -> String {
+    // The header is line 0 and not a record, so a damaged header has no good records before it
+    // either.
     match damaged.saturating_sub(1) {
         1 => "1 good record".to_owned(),
         good => format!("{good} good records"),

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// The hexadecimal digits of a checksum: 128 bits, so an accidental match is practically impossible.
 const DIGITS: usize = 32;
+// The checksum is the last field, so it can be added and removed without parsing the JSON.
 const BEFORE: &[u8] = b",\"sum\":\"";
 const AFTER: &[u8] = b"\"}";
 /// The length in bytes of the text that replaces the last brace of a body.
@@ -60,6 +61,7 @@ impl FromStr for Sum {
     fn from_str(text: &str) -> Result<Self, BadSum> {
         let bad = || BadSum(text.to_owned());
         let digits: [u8; DIGITS] = text.as_bytes().try_into().map_err(|_| bad())?;
+        // Lower case only: a checksum has exactly one spelling, and is compared as text.
         let hex = |b: &u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
         if digits.iter().all(hex) { Ok(Self(digits)) } else { Err(bad()) }
     }
@@ -120,6 +122,7 @@ pub(super) fn seal(previous: &Sum, body: &[u8], line: &mut Vec<u8>) -> Result<Su
     line.reserve(previous.0.len() + body.len() + SUFFIX);
     line.extend_from_slice(&previous.0);
     line.extend_from_slice(body);
+    // The previous checksum is hashed first, so every line vouches for all lines before it.
     let sum = Sum::of(line);
     write(body, &sum, line);
     Ok(sum)

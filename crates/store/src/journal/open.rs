@@ -152,6 +152,7 @@ fn open_unfinished(disk: &Arc<dyn Disk>, path: &Path) -> Result<Box<dyn Handle>,
             file.truncate(0).during("empty", path)?;
             Ok(file)
         }
+        // A damaged header may belong to a run with records, so it is never overwritten.
         (true, Rest::Damaged(_)) | (false, _) => Err(Error::Exists(path.to_owned())),
     }
 }

@@ -89,6 +89,7 @@ impl Journal {
                 Error::Rewound(path.to_owned())
             });
         }
+        // A torn rest is not an error here: the owner may be in the middle of an append.
         *cursor = scanned.end;
         Ok(scanned.lines)
     }

@@ -15,6 +15,7 @@ impl Journal {
     pub fn lines_after(disk: &dyn Disk, path: &Path, last: u64) -> Result<Vec<Vec<u8>>, Error> {
         let bytes = disk::read(disk, path)?;
         let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        // A line without its newline was never acted on, and the rest of its JSON is missing.
         let whole = lines.filter(|line| line.ends_with(b"\n")).map(<[u8]>::to_vec);
         // The first line is the header.
         let kept = usize::try_from(last).map_or(usize::MAX, |last| last.saturating_add(1));
@@ -35,6 +36,7 @@ impl Journal {
         let mut file = open_existing(disk, path)?;
         let mut scanned = load(file.as_mut(), path, Cursor::START)?;
         let header = header(&mut scanned, path)?;
+        // Only a verified record can be kept: everything after it is chained to its checksum.
         let good = scanned.end.seq - 1;
         if last > good {
             return Err(Error::NoSuchRecord { path: path.to_owned(), wanted: last, last: good });
@@ -51,6 +53,8 @@ impl Journal {
         // Read again, because scanning changes the lines in its buffer.
         let bytes = disk::read_from(file.as_mut(), 0).during("read", path)?;
         let (kept, rest) = bytes.split_at(offset);
+        // Saved before the journal changes: a crash in between leaves a copy too many, never a
+        // record too few.
         let moved = if rest.is_empty() {
             None
         } else {

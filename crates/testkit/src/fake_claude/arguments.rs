@@ -1,4 +1,7 @@
 //! The flags of the real program, as far as Raymond uses them.
+//!
+//! Unknown flags and impossible combinations are errors, as in the real program. So a test notices
+//! when Raymond builds a command line that the real program would refuse.
 
 #[derive(Debug, Clone, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
@@ -86,6 +89,8 @@ impl Arguments {
                 None if flag.starts_with('-') => {
                     return Err(format!("error: unknown option '{flag}'"));
                 }
+                // The real program also takes a prompt as an argument, but Raymond always uses
+                // stdin.
                 None => return Err("the fake reads its prompt from stdin only".to_owned()),
                 Some(Arity::None) => {}
                 Some(Arity::One) => {

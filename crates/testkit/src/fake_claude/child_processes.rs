@@ -51,6 +51,7 @@ pub(super) fn run_task(task: Task<'_>) -> ExitCode {
         Task::ForkAgain(config, name) => {
             setsid().ok();
             let mut command = own_command("stay", config, name);
+            // Unlike a grandchild, whose open stdout is what its test is about.
             command.stdout(Stdio::null()).stderr(Stdio::null());
             ExitCode::from(u8::from(command.spawn().is_err()))
         }
@@ -81,15 +82,19 @@ pub(super) fn start(kind: ChildKind, config: &Path) -> std::io::Result<Option<Ch
         ChildKind::Daemon | ChildKind::BareDaemon => own_command("fork-again", config, &name),
     };
     if kind == ChildKind::BareDaemon {
+        // Without an environment the process has no marker, so Raymond cannot recognise it by one.
         command.env_clear();
     }
     let mut child = command.spawn()?;
+    // The next line of the script may end the client; by then the process must exist, or the test
+    // would race with its start.
     while !config.join("offspring").join(&name).exists() && config.exists() {
         sleep(POLL_INTERVAL);
     }
     if kind == ChildKind::Grandchild {
         return Ok(Some(child));
     }
+    // The process in between exits at once. It is collected here, so that no zombie is left.
     child.wait()?;
     Ok(None)
 }

@@ -1,4 +1,7 @@
 //! The lines `fake: …` of a prompt, which define the model's behaviour.
+//!
+//! The lines are in the prompt and not in a file beside it, so that each turn brings its own
+//! script, also after a crash and in a branch of a conversation.
 
 use super::invocation::{Message, Role};
 
@@ -119,6 +122,8 @@ impl PromptLines {
             let unreadable = || format!("fake-claude cannot read the line {line:?}");
             let (when, text) = split(line).ok_or_else(unreadable)?;
             let directive = read(text).ok_or_else(unreadable)?;
+            // Lines without a condition do not run for reminders; otherwise a reminder would repeat
+            // the mistake that it is about.
             let holds = match (when, self.reminder) {
                 (When::Always, None) | (When::AnyReminder, Some(_)) => true,
                 (When::Time(n), None) => n == time,

@@ -1,4 +1,7 @@
 //! Runs the directives of a script, one by one, and returns the exit code.
+//!
+//! A directive changes the shared turn state and prints lines. A signal may end the invocation
+//! between any two of them, so every wait happens without the lock of the state.
 
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -30,10 +33,12 @@ pub(super) fn run(words: &[String], state: &SharedTurnState) -> u8 {
         Err(refusal) => {
             let (Refusal::Stderr(text) | Refusal::NoSession(text)) = &refusal;
             invocation.refused = Some(text.clone());
+            // A refusal is recorded too, because tests count every start of the program.
             sessions.append(&invocation).ok();
             return refusal.end(state);
         }
     };
+    // Before the script runs: a client that is killed must still be in the record.
     if let Err(error) = sessions.append(&invocation) {
         return print_error(&format!("fake-claude cannot write: {error}"));
     }
@@ -75,6 +80,7 @@ struct Exit(u8);
 
 impl ScriptRunner<'_> {
     fn run(mut self, script: Vec<Directive>, arguments: &Arguments) -> u8 {
+        // Before the init line, because a silent client is one that has not written anything.
         if script.first() == Some(&Directive::Hang(Hang::Silent)) {
             return self.hang();
         }
@@ -84,6 +90,8 @@ impl ScriptRunner<'_> {
                 return code;
             }
         }
+        // A forgotten `cost` line must not make a turn free, or a test of money would pass by
+        // accident.
         if !self.paid
             && let Err(Exit(code)) = self.spend(DEFAULT_COST_USD)
         {
@@ -122,6 +130,8 @@ impl ScriptRunner<'_> {
             Directive::Stderr(text) => drop(print_error(&text)),
             Directive::Ignore(signal) => state.ignored.push(signal),
             Directive::ChildKind(kind) => {
+                // Starting a process waits for its pid file. A signal must be handled meanwhile,
+                // and the handler needs this lock.
                 drop(state);
                 let child = child_processes::start(kind, &self.sessions.root);
                 self.state.lock().children.extend(child.ok().flatten());

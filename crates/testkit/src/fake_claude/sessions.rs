@@ -56,6 +56,7 @@ impl Sessions {
     fn path(&self, id: &str) -> Option<PathBuf> {
         let projects = fs::read_dir(self.root.join("projects")).ok()?.flatten();
         let mut paths = projects.map(|project| project.path().join(format!("{id}.json")));
+        // In all projects, because Raymond resumes conversations from other directories.
         paths.find(|path| path.exists())
     }
 
@@ -80,6 +81,8 @@ impl Sessions {
                 project.join(format!("{}.json", session.id))
             }
         };
+        // A rename replaces the file at once, so that a client that is killed here leaves a whole
+        // session. The pid keeps two writers apart.
         let draft = path.with_extension(format!("{}.draft", std::process::id()));
         fs::write(&draft, serde_json::to_vec(session)?)?;
         fs::rename(draft, path)
@@ -115,6 +118,8 @@ impl Sessions {
         let held = self.root.join("held");
         fs::create_dir_all(&held).ok()?;
         let file = File::create(held.join(id)).ok()?;
+        // The kernel frees the lock when the process dies, even by SIGKILL. So a contended session
+        // means that two clients really ran at once.
         flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
         Some(file)
     }

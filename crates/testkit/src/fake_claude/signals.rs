@@ -21,6 +21,8 @@ pub(super) fn run_with_signals(
 async fn run_until_exit(
     run: impl FnOnce(SharedTurnState) -> u8 + Send + 'static,
 ) -> std::io::Result<u8> {
+    // All handlers exist before the script starts; otherwise an early signal would kill the process
+    // by default.
     let mut int = signal(SignalKind::interrupt())?;
     let mut term = signal(SignalKind::terminate())?;
     let mut hup = signal(SignalKind::hangup())?;
@@ -30,6 +32,7 @@ async fn run_until_exit(
     std::thread::spawn(move || done.send(run(shared)));
     loop {
         let caught = tokio::select! {
+            // 70 is `EX_SOFTWARE`: the script thread panicked.
             code = &mut over => return Ok(code.unwrap_or(70)),
             _ = int.recv() => CatchableSignal::Int,
             _ = term.recv() => CatchableSignal::Term,
@@ -62,6 +65,7 @@ fn exit_code_after(state: &SharedTurnState, caught: CatchableSignal) -> Option<u
             stream::emit(&state.result(ending));
             Some(0)
         }
+        // 128 plus the number of the signal, as a shell reports it.
         CatchableSignal::Term => Some(143),
         CatchableSignal::Hup => Some(129),
     }

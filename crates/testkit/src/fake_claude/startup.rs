@@ -30,6 +30,8 @@ impl Refusal {
             Self::Stderr(text) => print_error(&text),
             Self::NoSession(text) => {
                 let mut state = state.lock();
+                // The real program reports a new session id in this result, not the id that was
+                // asked for.
                 state.session = Some(Session::new(stream::uuid()));
                 let (subtype, reason) = ("error_during_execution", "error");
                 stream::emit(&state.result(Ending::Failed { subtype, reason, errors: vec![text] }));
@@ -58,6 +60,8 @@ pub(super) fn prepare(
                    security reasons";
         return Err(Refusal::Stderr(why.to_owned()));
     }
+    // Also after a crash of the first client: so an interrupted turn must resume the session
+    // instead of opening it again.
     if let Some(id) = arguments.session.as_ref().filter(|id| sessions.exists(id)) {
         return Err(Refusal::Stderr(format!("Error: Session ID {id} is already in use.")));
     }
@@ -96,6 +100,8 @@ pub(super) fn prepare(
     state.mode = arguments.mode.clone().unwrap_or_else(|| "default".to_owned());
     state.cap = arguments.cap;
     state.tokens = DEFAULT_TOKENS;
+    // The session exists from here on, before any output, so a client that dies now leaves a
+    // session that can be continued.
     state.save();
     Ok((script, arguments))
 }

@@ -1,4 +1,7 @@
 //! The lines of the stream, as the real program was observed to write them.
+//!
+//! Keys that Raymond does not read are included as well, so that its parser meets lines of the real
+//! size and shape.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{ErrorKind, Write as _};
@@ -29,6 +32,7 @@ pub(super) fn print(bytes: &[u8]) {
 pub(super) fn print_half(line: &Value) {
     let text = line.to_string();
     let mut half = text.as_bytes()[..text.len() / 2].to_vec();
+    // Two of three bytes, so that a reader that decodes pieces on their own fails.
     half.extend_from_slice(&"€".as_bytes()[..2]);
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(&half).ok();
@@ -36,6 +40,7 @@ pub(super) fn print_half(line: &Value) {
 }
 
 pub(super) fn uuid() -> String {
+    // `RandomState` is the only source of random numbers in the standard library.
     let half = |salt: u8| RandomState::new().hash_one((std::process::id(), salt));
     let (high, low) = (half(0), half(1));
     format!(

@@ -89,6 +89,8 @@ impl TurnState {
         if let Some(last) = self.session.as_mut().and_then(|s| s.messages.last_mut()) {
             last.text = whole;
         }
+        // The session before the stream: a client that is killed in between has said more than it
+        // printed, as the real program may.
         self.save();
         stream::emit(&self.block(json!({ "type": "text", "text": text })));
     }
@@ -108,6 +110,7 @@ impl TurnState {
         self.messages += 1;
         let mut line = self.block(json!({ "type": "text", "text": text }));
         line["error"] = json!(kind);
+        // No model wrote this message, so it must not be priced.
         line["message"]["model"] = json!("<synthetic>");
         stream::emit(&line);
     }
@@ -125,6 +128,7 @@ impl TurnState {
             self.denials.push(denial);
         }
         stream::emit(&stream::tool_result(self.id(), &call, output, denied));
+        // A result reports only the text after the last tool call.
         self.text.clear();
     }
 
@@ -190,6 +194,8 @@ impl TurnState {
             "duration_ms": 12,
             "duration_api_ms": 10,
             "num_turns": self.messages,
+            // Over all invocations of the session, as in the real program. Raymond must charge only
+            // the part since the last result.
             "total_cost_usd": cost,
             "usage": { "input_tokens": self.tokens.0, "output_tokens": self.tokens.1 },
             "modelUsage": total,
@@ -209,6 +215,7 @@ impl TurnState {
 
     /// Empties the stored session, and stops storing it.
     pub(super) fn forget(&mut self) {
+        // Taken, so that later messages are not stored either.
         if let Some(sessions) = self.sessions.take() {
             sessions.empty(self.id());
         }

@@ -52,6 +52,7 @@ pub(super) fn answer(request: &Request, fault: RequestFault) -> (RecordedRequest
         (Err(error), _) => Err(format!("the body is not JSON: {error}")),
         (Ok(_), _) => script::reply(&parsed.conversation),
     };
+    // Clients do not retry status 400, so a mistake in a script ends the test at once.
     let reply = reply.unwrap_or_else(|why| fail(Failure::new(400).with_message(why)));
     let answer = deliver(api, &reply_id, parsed.form, apply_fault(fault, reply));
     let recorded = recorded(request, api, parsed, body.unwrap_or_default());
@@ -70,6 +71,7 @@ fn apply_fault(fault: RequestFault, mut reply: Reply) -> Reply {
         RequestFault::Drop => Reply { pauses: Vec::new(), action: Action::Drop },
         RequestFault::Cut(events) => {
             if let Action::Send(message) = &mut reply.action {
+                // Only a message can be cut. A script that fails anyway stays as it is.
                 message.cut = Some(events);
             }
             reply
@@ -102,6 +104,7 @@ fn speak(api: Api, reply_id: &ReplyId, form: Form, message: &Message) -> Deliver
         }
         (Form::Whole, Some(_)) => Delivery::CutWhole(api.whole(message, reply_id)),
         (Form::Whole, None) => {
+            // Counting tokens is free, so its reply must not add to the usage.
             let outcome = if api.is_answered_by_model() {
                 RequestOutcome::Answered(usage)
             } else {
@@ -130,6 +133,7 @@ fn recorded(request: &Request, api: Api, parsed: ParsedRequest, body: Value) -> 
 }
 
 fn hash_of(bytes: &[u8]) -> String {
+    // Unkeyed, so the same bytes give the same id in every process of one build.
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
     format!("{:016x}", hasher.finish())

@@ -67,6 +67,7 @@ pub(super) fn without_reminders(text: &str) -> Option<String> {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(OPEN) {
         kept.push_str(before);
+        // A reminder without an end covers the rest, because its text must never count as a prompt.
         rest = after.split_once(CLOSE).map_or("", |(_, after)| after);
     }
     kept.push_str(rest);

@@ -22,6 +22,7 @@ pub(super) async fn response(
 ) -> Result<Response<ReplyBody>, Closed> {
     match delivery {
         Delivery::Whole { status, headers, body, outcome } => {
+            // Before the body is sent: a client that has the reply may ask for the record at once.
             entry.settle(outcome);
             let body = Bytes::from(body.to_string());
             let mut reply = json(status, body.len())?;
@@ -33,6 +34,8 @@ pub(super) async fn response(
         Delivery::CutWhole(body) => {
             let body = Bytes::from(body.to_string());
             let reply = json(200, body.len())?;
+            // With the length of the whole body in the head, so that the client notices the missing
+            // half.
             let half = body.slice(..body.len().div_ceil(2));
             Ok(reply.map(|()| ReplyBody::new(vec![half], End::Cut, entry)))
         }
@@ -91,6 +94,7 @@ enum End {
 
 impl ReplyBody {
     fn new(parts: Vec<Bytes>, end: End, entry: Entry) -> Self {
+        // A complete body needs no pause: nothing that follows can discard its only part.
         let is_buffered = end != End::Complete;
         Self { parts: parts.into_iter(), end, is_buffered, entry, outcome: None }
     }

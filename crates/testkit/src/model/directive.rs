@@ -27,6 +27,8 @@ pub(super) enum Directive {
 
 /// Returns the directives of a text; an error names the line that cannot be parsed.
 pub(super) fn directives(text: &str) -> Result<Vec<Directive>, String> {
+    // In the envelope of an agent step the lines are inside a JSON string, where no line begins
+    // with `model:`.
     let instructions = instructions(text);
     let text = instructions.as_deref().unwrap_or(text);
     let lines = text.lines().filter_map(|line| line.trim().strip_prefix("model:"));

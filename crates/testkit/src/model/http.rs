@@ -6,6 +6,7 @@ use http_body_util::{BodyExt as _, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HeaderName, HeaderValue};
 
+// Far above the prompts of any test; a broken client must not fill the memory.
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
 /// The reason why the server closes a connection.

@@ -78,6 +78,8 @@ pub(super) fn whole(message: &Message, reply_id: &ReplyId) -> Value {
 }
 
 pub(super) fn events(message: &Message, reply_id: &ReplyId) -> Vec<Event> {
+    // Like the real API, whose first event has only a partial count of output tokens. So Raymond
+    // must take the count of the last event.
     let started = envelope(reply_id, &usage(&message.usage, 1));
     let mut events = vec![event("message_start", json!({ "message": started }))];
     for (index, block) in message.blocks.iter().enumerate() {
@@ -140,6 +142,8 @@ fn usage(usage: &Usage, output: u64) -> Value {
         "cache_creation_input_tokens": usage.cache_write,
         "cache_creation": {
             "ephemeral_5m_input_tokens": usage.cache_write,
+            // A one-hour cache write has another price, so the script has only writes of five
+            // minutes.
             "ephemeral_1h_input_tokens": 0,
         },
     })

@@ -48,6 +48,7 @@ impl NetworkState {
         };
         match duration {
             FaultDuration::UntilChanged => fault,
+            // The request after the last faulty one: the network is normal for it already.
             FaultDuration::NextRequests(0) => {
                 *self = Self::Normal;
                 RequestFault::None

@@ -33,7 +33,6 @@ pub struct RecordedRequest {
     pub outcome: RequestOutcome,
 }
 
-/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestOutcome {
@@ -93,6 +92,7 @@ impl RequestLog {
         let index = all.len();
         request.index = index;
         all.push(request);
+        // Broken until settled: hyper drops the future without a call when the client leaves.
         Entry { record: self.clone(), index, outcome: RequestOutcome::Broken }
     }
 

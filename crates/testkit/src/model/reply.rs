@@ -73,21 +73,18 @@ impl Failure {
         Self { status, kind: None, message, headers: Vec::new() }
     }
 
-    /// Adds a header.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Sets the API's name for the error.
     #[must_use]
     pub fn with_kind(mut self, kind: &str) -> Self {
         self.kind = Some(kind.to_owned());
         self
     }
 
-    /// Sets the message.
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.message = message.into();

@@ -88,6 +88,7 @@ pub(super) fn events(message: &Message, reply_id: &ReplyId) -> Vec<Event> {
     let mut events = vec![event("response.created", json!({ "response": envelope(reply_id) }))];
     for (index, item) in items(message, reply_id).into_iter().enumerate() {
         let mut added = item.clone();
+        // The real API announces an item without its content, which follows in deltas.
         for empty in ["content", "summary"] {
             if added[empty].is_array() {
                 added[empty] = json!([]);

@@ -17,10 +17,12 @@ pub(super) fn reply(conversation: &[ConversationItem]) -> Result<Reply, String> 
         return Ok(default_reply(DEFAULT_USAGE));
     };
     let mut runs = ScriptRuns::of(script.clone())?;
+    // Prompts without directives after the script: each of them uses the next part behind `then`.
     let prompts = since.iter().filter(|item| item.role == Role::User).count();
     let steps = replies_since_last_prompt(since);
     let mut run = runs.run_for(count_earlier(before, &script));
     let part = run.parts.get_mut(prompts);
+    // The run is thrown away afterwards, so the order that `swap_remove` destroys is not needed.
     let due = part.filter(|part| steps < part.len()).map(|part| part.swap_remove(steps));
     Ok(due.unwrap_or_else(|| default_reply(run.usage)))
 }
@@ -29,6 +31,7 @@ pub(super) fn reply(conversation: &[ConversationItem]) -> Result<Reply, String> 
 type FoundScript<'a> = (&'a [ConversationItem], Vec<Directive>, &'a [ConversationItem]);
 
 fn last_script(conversation: &[ConversationItem]) -> Result<Option<FoundScript<'_>>, String> {
+    // From the end: a conversation contains the scripts of all earlier turns.
     for (index, item) in conversation.iter().enumerate().rev() {
         if item.role == Role::User {
             let script = directives(&item.text)?;
@@ -43,6 +46,8 @@ fn last_script(conversation: &[ConversationItem]) -> Result<Option<FoundScript<'
 /// Counts how often the same script was given before.
 fn count_earlier(before: &[ConversationItem], script: &[Directive]) -> usize {
     let prompts = before.iter().filter(|item| item.role == Role::User);
+    // By directives and not by text, because a continued turn puts a sentence before the same
+    // prompt.
     prompts.filter(|item| directives(&item.text).is_ok_and(|other| other == script)).count()
 }
 
@@ -50,6 +55,7 @@ fn count_earlier(before: &[ConversationItem], script: &[Directive]) -> usize {
 fn replies_since_last_prompt(item: &[ConversationItem]) -> usize {
     let start = item.iter().rposition(|item| item.role == Role::User).map_or(0, |last| last + 1);
     item[start..]
+        // A reply of a text and a tool call is two items, but one message.
         .chunk_by(|a, b| a.is_from_model() == b.is_from_model())
         .filter(|group| group[0].is_from_model())
         .count()

@@ -53,6 +53,7 @@ pub(super) struct Server {
 impl Server {
     /// Listens on a local port; 0 means any free port.
     pub(super) fn open(port: u16, shared: Arc<Shared>) -> io::Result<Self> {
+        // Only local addresses: the model answers anything, and no other machine may reach it.
         let reserved = socket(SocketAddr::from(([127, 0, 0, 1], port)))?;
         let address = reserved.local_addr()?;
         let listener = Some(listen(address)?);
@@ -80,11 +81,14 @@ impl Server {
                     let Ok(stream) = stream else { continue };
                     let (shared, free) = (self.shared.clone(), free.clone());
                     connections.spawn(async move {
+                        // Inside the task, so that the loop can still accept connections and change
+                        // the network.
                         let Ok(_place) = free.acquire().await else { return };
                         // A broken connection ends only its own task.
                         serve(stream, &shared).await.ok();
                     });
                 }
+                // The set keeps the result of a finished task until it is taken.
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
             }
         }
@@ -92,6 +96,8 @@ impl Server {
 
     fn set(&mut self, network: NetworkState) -> io::Result<()> {
         match (&network, &self.listener) {
+            // Only a closed listener makes the kernel refuse connections; the reserved socket keeps
+            // the port.
             (NetworkState::Refusing, _) => self.listener = None,
             (_, None) => self.listener = Some(listen(self.address)?),
             (_, Some(_)) => {}
@@ -103,6 +109,7 @@ impl Server {
 
 fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = TcpSocket::new_v4()?;
+    // Two sockets share the port: the one that reserves it, and the one that listens.
     socket.set_reuseport(true)?;
     socket.bind(address)?;
     Ok(socket)
@@ -115,11 +122,13 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 async fn accept(listener: Option<&TcpListener>) -> io::Result<TcpStream> {
     match listener {
         Some(listener) => listener.accept().await.map(|(stream, _)| stream),
+        // Without a listener no connection can arrive, but the loop must still handle changes.
         None => std::future::pending().await,
     }
 }
 
 async fn serve(stream: TcpStream, shared: &Shared) -> Result<(), Closed> {
+    // Otherwise the kernel may combine small events, and clients would see them late.
     stream.set_nodelay(true)?;
     let service = service_fn(|request| respond(request, shared));
     // Without the date, equal requests have equal replies.
@@ -134,8 +143,10 @@ async fn respond(
     shared: &Shared,
 ) -> Result<Response<ReplyBody>, Closed> {
     let request = Request::read(request).await?;
+    // After the whole body has arrived, so that a request that the client gave up uses up no fault.
     let fault = shared.network.lock().unwrap_or_else(PoisonError::into_inner).next_fault();
     let (recorded, answer) = answer(&request, fault);
+    // Before the pauses: a test that waits for a request must see it while the reply still waits.
     let entry = shared.record.enter(recorded);
     pause(&answer.pauses, shared).await;
     response(answer.delivery, entry).await
@@ -176,6 +187,7 @@ pub(super) fn start(
             }
         });
     })?;
+    // Waits for the bind, so that the address is known and clients can connect when this returns.
     let address = address.blocking_recv().map_err(io::Error::other)??;
     Ok((address, thread))
 }

@@ -1,4 +1,7 @@
 //! The system calls that tests can name: calls that change files or other processes.
+//!
+//! A crash between two other calls leaves the same state on the disk as a crash at one of these, so
+//! no other call needs a name. Paths outside `.raymond/` are left out for the same reason.
 
 use std::fmt::{self, Display, Formatter};
 use std::fs::{self, File};
@@ -96,6 +99,7 @@ const CALLS: &[(libc::c_long, &str, Target)] = &[
 
 /// Returns the call that a stopped process is about to make, if the table contains it.
 pub(super) fn current_call(pid: Pid) -> Option<Call> {
+    // This file has the same form on every architecture; registers do not.
     let line = fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
     let mut words = line.split_ascii_whitespace();
     let number: libc::c_long = words.next()?.parse().ok()?;
@@ -135,6 +139,7 @@ fn is_thread(pid: Pid, flags: &Flags, argument: u64) -> Option<bool> {
 /// Reads a text at an address of another process.
 fn read_text(pid: Pid, address: u64) -> Option<String> {
     let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
+    // Longer than the paths of the tests. A longer path has no end here and is skipped.
     let mut bytes = [0; 512];
     let read = memory.read_at(&mut bytes, address).ok()?;
     let end = bytes[..read].iter().position(|byte| *byte == 0)?;
@@ -148,6 +153,8 @@ fn path_in_project(path: &Path) -> Option<String> {
     let (_, inside) = path.split_once("/.raymond")?;
     let parts = inside.split('/').filter(|part| !part.is_empty()).map(|part| {
         let digits = part.bytes().filter(u8::is_ascii_hexdigit).count();
+        // Hashes and random ids, which differ in every run. Shorter names, such as those of runs
+        // and files, have few hexadecimal digits or fewer than 16 characters.
         if part.len() >= 16 && digits * 4 >= part.len() * 3 { "*" } else { part }
     });
     let parts: Vec<&str> = parts.collect();

@@ -1,4 +1,9 @@
-//! An agent, and the effect of each transition on it.
+//! An agent of the reference, and the effect of each transition on it.
+//!
+//! It is written differently from core's agent on purpose: one struct that changes in place,
+//! without events, ids or a scheduler. A conversation is named by the turn that opened it, and a
+//! frame is a plain copy of the caller's state. So the two implementations have no data structure
+//! in common in which both could make the same mistake.
 
 use std::collections::BTreeMap;
 
@@ -116,8 +121,11 @@ impl Agent {
         let model = match &workflow.states[&self.state] {
             State::Script => None,
             State::Prompt(prompt) => {
+                // Even if the prompt has its own model: entering a prompt decides the backend of
+                // the named model.
                 let named =
                     self.model.as_mut().and_then(|model| model.name_for(prompt.backend.as_ref()));
+                // The order of precedence: the file, then the tag, then the settings.
                 [&prompt.model, &named, &settings.model].into_iter().find_map(Clone::clone)
             }
         };
@@ -137,6 +145,8 @@ impl Agent {
         if *state == State::Script {
             return Plan::Carry;
         }
+        // Named by the turn instead of an id: the engine's ids depend on its nonce, and the history
+        // must not.
         let opened = Conversation { opened: turn.clone(), backend: backend(state) };
         match std::mem::replace(&mut self.session, Session::At(opened)) {
             Session::Fresh => Plan::Fresh,
@@ -174,6 +184,8 @@ impl Agent {
                 if frame.session.can_continue_at(&workflow.states[&to]) {
                     return Ok(());
                 }
+                // The callee cannot change where its caller wanted to return, so a reminder would
+                // not help.
                 return Err(Rejection::Fails(Failure::OtherBackend));
             }
         };
@@ -188,6 +200,8 @@ impl Agent {
             return Err(Rejection::Fails(Failure::OtherBackend));
         }
         match back {
+            // Checked at the call, because the return resumes this conversation and would otherwise
+            // fail after the callee was paid.
             Some(state) if !own.can_continue_at(&workflow.states[state]) => refused,
             Some(_) | None => Ok(()),
         }
@@ -204,6 +218,7 @@ impl Agent {
             Transition::Move(moved) => moved,
             Transition::Return { payload } => return self.give_back(payload, workflow),
         };
+        // First, because after `check` only this part can fail.
         let workers = self.name_workers(moved.workers, settings)?;
         let line = self.move_to(moved.tag, moved.to, workflow)?;
         let next = match moved.conversation {
@@ -211,14 +226,15 @@ impl Agent {
             NextConversation::Fresh => Session::Fresh,
             NextConversation::Branch => self.session.branch_for_callee(),
         };
-        // The frame has the conversation, the directory and the model of the caller, so it is pushed
-        // before they change.
+        // The frame has the conversation, the directory and the model of the caller, so it is
+        // pushed before they change.
         self.change_stack(moved.returns);
         self.session = next;
         self.cwd = moved.cwd.unwrap_or_else(|| self.cwd.clone());
         if let Some(name) = moved.model {
             self.model = Some(Model { name, scope: ModelScope::FirstBackend });
         }
+        // Also without an input: the old input belongs to the visit that ends.
         self.input = moved.input;
         Ok(self.spawn(line, workers))
     }
@@ -260,6 +276,7 @@ impl Agent {
                 .then
                 .as_ref()
                 .and_then(|then| names::resolve(workflow, then))
+                // Only one step: if `then` is exhausted as well, the agent fails.
                 .filter(|then| !self.is_exhausted(then, workflow))
                 .ok_or(Failure::Visits),
             State::Prompt(_) | State::Script => Ok(emitted.clone()),
@@ -280,6 +297,7 @@ impl Agent {
             PendingReturns::Keep => {}
             PendingReturns::Clear => {
                 self.stack.clear();
+                // The model belonged to a pending call, and no call is pending any more.
                 self.model = None;
             }
             PendingReturns::Push(state) => self.stack.push(Frame {
@@ -297,6 +315,8 @@ impl Agent {
         workers: Vec<Worker>,
         settings: &Settings,
     ) -> Result<Vec<(AgentId, Worker)>, Failure> {
+        // No end of other agents could ever make room for these. Smaller forks would only wait,
+        // which the reference leaves out.
         if workers.len() > settings.max_agents as usize {
             return Err(Failure::TooManyAgents);
         }
@@ -334,6 +354,8 @@ impl Model {
     fn name_for(&mut self, backend: Option<&String>) -> Option<String> {
         let asked = ModelScope::Backend(backend.cloned());
         if self.scope == ModelScope::FirstBackend {
+            // A model name means nothing to another backend, so the first prompt decides for which
+            // one it counts.
             self.scope = asked.clone();
         }
         (self.scope == asked).then(|| self.name.clone())

@@ -24,9 +24,12 @@ pub(super) fn decide(reading: Reading, context: &MessageContext<'_>) -> Result<T
 fn one_transition(reading: Reading, state: &State) -> Result<Vec<Tag>, Fault> {
     let Reading { tags, malformed, in_code, unknown_attributes: _ } = reading;
     if tags.is_empty() {
+        // A message with one good and one malformed tag is judged by the good one alone.
         if malformed > 0 {
             return Err(Fault::Malformed);
         }
+        // A tag in code may be what the agent meant, so it gets a reminder instead of the implicit
+        // transition.
         let implicit = if in_code { None } else { implicit(state) };
         return implicit.map(|tag| vec![tag]).ok_or(Fault::NoTag);
     }

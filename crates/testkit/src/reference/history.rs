@@ -1,4 +1,8 @@
 //! The expected history of a run: lines of text for each agent, in the agent's own order.
+//!
+//! Agents run in parallel, so only the order of the lines of one agent is defined. The lines
+//! contain no time, no cost and no id, because these differ between two correct runs. The simulator
+//! writes the same lines from its records; a difference is then a line that a person can read.
 
 use std::collections::BTreeMap;
 use std::fmt;

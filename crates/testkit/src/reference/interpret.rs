@@ -93,6 +93,7 @@ impl Interpreter<'_> {
     /// Runs turns and reminders until one gives a transition.
     fn turns(&mut self, agent: &mut Agent) -> Result<Next, VisitEnd> {
         let workflow = self.workflow;
+        // The state of the visit. `take` changes `agent.state` to the next one.
         let state = &workflow.states[&agent.state];
         let mut counters = VisitCounters::default();
         loop {
@@ -100,6 +101,7 @@ impl Interpreter<'_> {
             let context = MessageContext { workflow, state, cwd: &agent.cwd };
             let (source, reminders) = match state {
                 State::Prompt(_) => (Source::Message, self.settings.reminders),
+                // A script reads no messages, so a reminder would reach nothing.
                 State::Script => (Source::Script, 0),
             };
             let decided = decide(read(&text, source), &context).map_err(Rejection::Fault);
@@ -118,6 +120,7 @@ impl Interpreter<'_> {
                 Err(Rejection::Fails(failure)) => return Err(failure.into()),
                 Err(Rejection::Fault(fault)) => fault,
             };
+            // Before the budget: with no reminder left, the fault is the reason of the failure.
             if counters.reminders == reminders {
                 return Err(Failure::Protocol(fault).into());
             }
@@ -147,6 +150,7 @@ impl Interpreter<'_> {
         loop {
             attempt += 1;
             let answer = self.ask(agent, counters.turns, attempt)?;
+            // Failed attempts cost money too, so they count for the visit's budget.
             counters.spent = counters.spent.saturating_add(answer.cost.0);
             let kind = match answer.outcome {
                 Outcome::Text(text) => return Ok(text),
@@ -170,6 +174,7 @@ impl Interpreter<'_> {
             return fails;
         }
         match kind {
+            // These are not the agent's fault, so they use up no retry.
             FailureKind::Quota | FailureKind::Auth | FailureKind::Environment => {}
             FailureKind::Transient | FailureKind::Timeout
                 if counters.retries < self.settings.retries =>
@@ -182,6 +187,7 @@ impl Interpreter<'_> {
             | FailureKind::LostSession
             | FailureKind::Script => return fails,
         }
+        // Before the wait: a login would not give the visit new money.
         if budget_is_spent(state, counters) {
             return Err(Failure::VisitBudget.into());
         }

@@ -20,6 +20,8 @@ pub fn charge(paid: Paid) -> Charge {
         Cost::Free | Cost::Unknown => Micros::ZERO,
         Cost::Reported(amount) | Cost::Estimated(amount) | Cost::AtLeast(amount) => amount,
     };
+    // The three questions of the table in docs/budget.md, asked one after the other. Core matches
+    // on all combinations instead, so that one mistake is not made twice.
     let is_exact = matches!(paid.cost, Cost::Free | Cost::Reported(_));
     let is_complete = is_exact || matches!(paid.cost, Cost::Estimated(_));
     let mut amount = known;
@@ -38,6 +40,7 @@ pub fn charge(paid: Paid) -> Charge {
             basis = Basis::Unpriced;
         }
     }
+    // Last, because it is a lower limit for every row of the table.
     match paid.share.filter(|share| paid.capped && amount < *share) {
         Some(share) => Charge { amount: share, basis: Basis::Estimated },
         None => Charge { amount, basis },

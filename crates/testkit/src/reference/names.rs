@@ -6,11 +6,13 @@ use super::workflow::Workflow;
 
 /// Returns the state that a target names, if exactly one state that this platform can run matches.
 pub(super) fn resolve(workflow: &Workflow, target: &str) -> Option<StateName> {
+    // Targets come from a model, so a name that could be a path matches no state.
     let is_path = |c: char| matches!(c, '/' | '\\' | ':') || c.is_control();
     if target == "." || target == ".." || target.contains(is_path) {
         return None;
     }
     let runnable = || workflow.states.keys().filter(|state| can_run(state));
+    // A full name wins over stems, so that `T2.md` is never ambiguous.
     if let Some(state) = runnable().find(|state| state.as_str() == target) {
         return Some(state.clone());
     }
@@ -36,6 +38,7 @@ pub(super) fn stem(state: &StateName) -> &str {
 /// Returns the name of the parent's `n`th worker, which starts at `target`.
 pub(super) fn worker(parent: &AgentId, target: &StateName, n: u32) -> AgentId {
     let mut name = format!("{parent}_");
+    // Written from the rule: at most six characters, in lower case, everything else as `_`.
     for character in stem(target).chars().take(6) {
         let lower = character.to_ascii_lowercase();
         name.push(if lower.is_ascii_lowercase() { lower } else { '_' });
@@ -46,6 +49,7 @@ pub(super) fn worker(parent: &AgentId, target: &StateName, n: u32) -> AgentId {
 /// Resolves `cd` from a directory; `None` if the result does not exist.
 pub(super) fn directory(workflow: &Workflow, cwd: &str, cd: &str) -> Option<String> {
     let path = if cd.starts_with('/') { cd.to_owned() } else { format!("{cwd}/{cd}") };
+    // By text alone: the directories of the reference have no links.
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {

@@ -31,6 +31,7 @@ pub struct Reading {
 pub fn read(text: &str, source: Source) -> Reading {
     let code = match source {
         Source::Message | Source::Iteration => code::code(text),
+        // The output of a script is not Markdown.
         Source::Script => vec![false; text.len()],
     };
     let (outside, in_code) = outside_code(text, source, &code);

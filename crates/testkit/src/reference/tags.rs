@@ -1,7 +1,7 @@
 //! The rules of each tag: its attributes, and the transition that it makes.
 //!
-//! This is the only file of the reference that knows the tags one by one. It repeats core's table on
-//! purpose, because nothing would find a mistake that both have in common. The tags of one
+//! This is the only file of the reference that knows the tags one by one. It repeats core's table
+//! on purpose, because nothing would find a mistake that both have in common. The tags of one
 //! message are chosen in [`super::decide`].
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -193,6 +193,7 @@ fn invoke(
     conversation: NextConversation,
 ) -> Result<Transition, Fault> {
     let to = context.state(&tag.body)?;
+    // The reader treats a tag without `return` as malformed, so the attribute exists here.
     let return_to = context.state(&tag.attributes["return"])?;
     context.permit(tag.name, Some(&to), Some(&return_to))?;
     let plain = Move::plain(tag.name, to, tag.attributes.get("input").cloned());
@@ -204,6 +205,7 @@ fn invoke(
 /// Decides about forks, perhaps with one `goto` beside them.
 pub(super) fn forks(context: &MessageContext<'_>, tags: &[Tag]) -> Result<Transition, Fault> {
     let mut targets = Vec::new();
+    // By state and not by name: `A` and `A.md` are the same next state.
     let mut nexts = BTreeSet::new();
     for tag in tags {
         let target = context.state(&tag.body)?;
@@ -217,11 +219,14 @@ pub(super) fn forks(context: &MessageContext<'_>, tags: &[Tag]) -> Result<Transi
     let next = nexts.pop_first().filter(|_| nexts.is_empty());
     let next = next.ok_or(Fault::NextDiffers)?;
 
+    // One loop for each kind of fault, because the first fault in the order of `Fault` is reported,
+    // not the first in the message.
     let mut directories = Vec::new();
     for tag in tags {
         directories.push(context.directory(tag.attributes.get("cd"))?);
     }
     for (tag, target) in tags.iter().zip(&targets) {
+        // Also for a fork without `next`: the `goto` beside it takes that place.
         let then = (tag.name == TagName::Fork).then_some(&next);
         context.permit(tag.name, Some(target), then)?;
     }
@@ -235,6 +240,7 @@ pub(super) fn forks(context: &MessageContext<'_>, tags: &[Tag]) -> Result<Transi
             input = tag.attributes.get("input").cloned();
         }
     }
+    // Only the `goto` gives the parent an input; the input of a fork belongs to its worker.
     let plain = Move::plain(TagName::Fork, next, input);
     Ok(Transition::Move(Move { workers, ..plain }))
 }

@@ -12,6 +12,7 @@ macro_rules! must {
     };
 }
 
+// The macro comes before the modules, because `macro_rules` is visible only below its definition.
 mod agents;
 mod money;
 mod steps;
@@ -89,10 +90,14 @@ impl Auditor {
         uptime: Span,
         true_costs: &BTreeMap<Attempt, Micros>,
     ) -> Result<(), Violation> {
+        // A record that survives a crash although its writer saw an error is audited when a
+        // recovery reads it, so the numbers have no gap even after a fault.
         must!(record.seq == self.seq + 1, "record {} follows {}", record.seq, self.seq);
         self.seq = record.seq;
         let moment = Moment { at: record.at, uptime };
         for step in &record.steps {
+            // Before the events: the resume itself may end a wait, and it is judged by the new
+            // owner's clock.
             self.waits.resumed(moment, &step.cause);
             let before = self.money.spent;
             let evidence = Evidence { report: Report::of(&step.cause), true_costs };
@@ -101,6 +106,8 @@ impl Auditor {
                 self.waits.event(moment, &step.cause, event)?;
             }
             self.money.thresholds(step, before, self.settings.budget)?;
+            // After the events, because they recall the clients whose shares do not fit the new
+            // cap.
             if matches!(step.cause, Input::Resume(_)) {
                 self.within_cap()?;
             }
@@ -114,7 +121,11 @@ impl Auditor {
         check_complete(effect)?;
         let Effect::Start(TurnSpec { header, work }) = effect else { return Ok(()) };
         let (turn, attempt) = (&header.turn, header.attempt);
+        // The client of a settled turn was paid, so a second client would be paid twice for one
+        // turn.
         must!(!self.settled.contains(turn), "settled turn {turn} is run again");
+        // Only durable records reach the auditor's state. So an effect that is released before its
+        // record is synced finds no such attempt here.
         let known = self.in_flight.get(turn).filter(|flight| flight.attempt == attempt);
         let Some(InFlight { share, .. }) = known else {
             let what =
@@ -123,6 +134,8 @@ impl Auditor {
         };
         match (work, &header.location) {
             (Work::Prompt(prompt), _) => {
+                // The client enforces this cap; the run reserves the share. If they differ, turns
+                // in parallel can exceed the cap of the run together.
                 must!(prompt.cap == *share, "{turn} may spend {:?}, not {share:?}", prompt.cap);
                 self.within_label(definition, header, prompt)?;
                 self.within_visit(definition, header, prompt)
@@ -145,6 +158,8 @@ impl Auditor {
         let (turn, Some(budget)) = (&header.turn, budget) else { return Ok(()) };
         let spent = self.live.get(&turn.agent).map_or(Micros::ZERO, |tracked| tracked.spent);
         let left = budget.minus(spent);
+        // A cap of zero is a violation too: the client would start, make its first request and only
+        // then notice that nothing is left.
         let within = prompt.cap.is_some_and(|cap| cap <= left && cap > Micros::ZERO);
         must!(within, "{turn} may spend {:?}, and its visit has {left} left", prompt.cap);
         Ok(())
@@ -155,6 +170,8 @@ impl Auditor {
         shares.fold(Micros::ZERO, Micros::plus)
     }
 
+    // `apply` keeps these numbers incrementally, so that no step costs O(agents). The auditor
+    // counts them again from its own sets, because a forgotten update would change no other field.
     fn compare(&self, run: &Run) -> Result<(), Violation> {
         let (spent, reserved) = (self.money.spent, self.reserved());
         must!(run.spent == spent, "spent {} instead of {spent}", run.spent);
@@ -169,6 +186,7 @@ impl Auditor {
             run.live,
             self.live.len()
         );
+        // The sets are compared, not their sizes: reviving the wrong agent keeps the size.
         must!(run.failed == self.failed, "failed agents differ: {:?}", run.failed);
         must!(
             run.scheduler.in_flight.len() == self.in_flight.len(),
@@ -181,6 +199,7 @@ impl Auditor {
             "{} turns at a time",
             self.in_flight.len()
         );
+        // The reverse holds as well: `run.live` has the size of this map.
         for (id, tracked) in &self.live {
             let agent = run.agents.get(id).ok_or_else(|| Violation(format!("{id} is gone")))?;
             tracked.compare(agent)?;
@@ -197,6 +216,7 @@ impl Auditor {
         match event {
             Event::RunStarted(start) => {
                 self.settings = start.settings.clone();
+                // In other programs a failed turn fails its agent; see `ends_an_iteration`.
                 self.is_loop = start.program.ralph().is_some();
             }
             Event::RunResumed { settings } => {
@@ -207,7 +227,10 @@ impl Auditor {
             }
             Event::StopRequested { .. } => self.stopped = true,
             Event::RunEnded { .. } => {
+                // A turn in flight at the end has a client that no owner would ever end or charge.
                 must!(self.in_flight.is_empty(), "the run ended with turns in flight");
+                // The world notes a true cost for every client that ended, also for clients whose
+                // owner died. So a key without a charge is money that the run lost in a crash.
                 let free =
                     evidence.true_costs.keys().find(|attempt| !self.charged.contains(*attempt));
                 must!(free.is_none(), "the client of {free:?} was never charged");
@@ -224,6 +247,8 @@ impl Auditor {
             }
             Event::TurnContinues { turn, attempt, charge, stalls, .. } => {
                 self.attempt_ended(turn, *attempt, evidence, *charge)?;
+                // Five is the documented limit. It is repeated here instead of imported, so that a
+                // change of the constant in core is noticed.
                 must!(*stalls <= 5, "{turn} was capped without output {stalls} times");
             }
             Event::TurnFailed { turn, attempt, charge, .. }
@@ -235,6 +260,7 @@ impl Auditor {
                 self.lost.insert(turn.clone());
             }
             Event::CostAdjusted { spent, .. } => {
+                // Money that was spent stays spent after every adjustment.
                 must!(*spent >= self.money.spent, "spent went down");
                 self.money.spent = *spent;
             }
@@ -247,6 +273,8 @@ impl Auditor {
     fn within_cap(&self) -> Result<(), Violation> {
         let Some(cap) = self.settings.budget else { return Ok(()) };
         let continuing = self.in_flight.iter().filter(|(turn, _)| !self.recalled.contains(*turn));
+        // Shares count in full, because a continuing client may spend all of its share under any
+        // cap.
         let mut taken = self.money.spent;
         for (turn, flight) in continuing.filter(|(_, flight)| flight.paid) {
             let Some(share) = flight.share else {
@@ -276,14 +304,21 @@ impl Auditor {
         share: Option<Micros>,
         plan: &SessionPlan,
     ) -> Result<(), Violation> {
+        // Every mode of a stop forbids new turns, also the mode that lets turns in flight finish.
         must!(!self.stopped, "{turn} starts although the run was asked to end");
         must!(!self.settled.contains(turn), "settled turn {turn} starts again");
+        // An agent has one conversation, and two clients would write into it.
         must!(!self.in_flight.keys().any(|other| other.agent == turn.agent), "two turns of {turn}");
         let last = self.attempts.insert(turn.clone(), attempt).unwrap_or(0);
+        // Outcomes are matched by attempt. A repeated number would let the outcome of an
+        // interrupted client count for its successor.
         must!(attempt == last + 1, "attempt {attempt} of {turn} follows {last}");
         let opens = matches!(plan, SessionPlan::Fresh(_) | SessionPlan::Branch { .. });
+        // Removed, because one lost session allows one new session: a later retry continues there.
         let may_open = attempt == 1 || self.lost.remove(turn);
         must!(may_open || !opens, "attempt {attempt} of {turn} does not continue in its session");
+        // Scripts and programs carry a session without using it, so this plan marks a turn that
+        // costs nothing.
         if let Some(cap) = self.settings.budget.filter(|_| *plan != SessionPlan::Carry) {
             self.money.reserve(turn, cap, share, self.reserved())?;
         }
@@ -304,6 +339,7 @@ impl Auditor {
         evidence: Evidence<'_>,
         charge: Charge,
     ) -> Result<(), Violation> {
+        // Also for a client that finished before it was ended: its outcome counts like any other.
         self.recalled.remove(turn);
         let flown = self.in_flight.remove(turn).filter(|flight| flight.attempt == attempt);
         let Some(InFlight { share, .. }) = flown else {
@@ -312,6 +348,7 @@ impl Auditor {
             )));
         };
         let Evidence { report, true_costs } = evidence;
+        // A client that was never started is absent from the map, and cost nothing.
         let truth = true_costs.get(&(turn.clone(), attempt)).copied().unwrap_or_default();
         let settings = &self.settings;
         self.money.charge(&EndedAttempt {
@@ -334,6 +371,7 @@ impl Auditor {
 fn not_a_callers(turn: &TurnId, written: &SessionId, stack: &[Frame]) -> Result<(), Violation> {
     let theirs = |frame: &Frame| match &frame.session {
         Session::At(id) => id == written,
+        // A branch copies the conversation, so the caller's own session stays unchanged.
         Session::Fresh | Session::BranchOf(_) => false,
     };
     must!(!stack.iter().any(theirs), "{turn} writes into the session of its caller");
@@ -342,6 +380,7 @@ fn not_a_callers(turn: &TurnId, written: &SessionId, stack: &[Frame]) -> Result<
 
 /// Checks that an effect can be sent to another process.
 fn check_complete(effect: &Effect) -> Result<(), Violation> {
+    // The executor may be another process, so an effect must not lose a field on the way.
     let sent = serde_json::to_vec(effect).and_then(|text| serde_json::from_slice(&text));
     let sent: Effect = sent.map_err(|error| Violation(error.to_string()))?;
     must!(sent == *effect, "{effect:?} changes on the way to another process");

@@ -35,6 +35,7 @@ impl ClientCost {
 
     /// Draws the costs of a client that reports the cost in `reply`.
     pub fn of(dice: &mut Dice, request: TurnRequest<'_>, reply: &Reply) -> Self {
+        // Both fates are drawn at the start, because only a later fault decides which one counts.
         let (known, interrupted) = interrupted(dice, request.cap);
         Self { whole: whole(dice, request.cap, reply), interrupted, known }
     }
@@ -57,6 +58,7 @@ fn whole(dice: &mut Dice, share: Option<Micros>, reply: &Reply) -> Micros {
         Cost::Reported(amount) => *amount,
         // Raymond rounds estimates up.
         Cost::Estimated(amount) => amount.minus(Micros(dice.below(1 + amount.0 / 4))),
+        // The unknown part can be as large as everything that the client may spend.
         Cost::AtLeast(known) => known.plus(Micros(dice.below(1 + limit))),
         Cost::Unknown => Micros(dice.below(1 + limit)),
     };
@@ -80,6 +82,7 @@ fn interrupted(dice: &mut Dice, share: Option<Micros>) -> (Cost, Micros) {
     let mut largest = Micros::ZERO;
     for _ in 0..dice.below(4) {
         let request = Micros(1 + dice.below(MAX_REQUEST_COST.0));
+        // A client that has spent its share has stopped, so it cannot be interrupted afterwards.
         if share.is_some_and(|share| answered.plus(request) >= share) {
             break;
         }
@@ -88,8 +91,11 @@ fn interrupted(dice: &mut Dice, share: Option<Micros>) -> (Cost, Micros) {
     if answered == Micros::ZERO {
         return (Cost::Unknown, Micros(dice.below(MAX_REQUEST_COST.0)));
     }
+    // At most the largest: Raymond prices a request in flight like the most expensive one before
+    // it. A larger one would break the rule that an estimate covers the truth.
     let in_flight = Micros(dice.below(1 + largest.0));
     let known = match dice.below(3) {
+        // Such as after unreadable output: then Raymond knows that something is missing.
         0 => Cost::AtLeast(answered),
         _ => Cost::Estimated(answered.plus(largest)),
     };

@@ -50,6 +50,7 @@ impl Clients {
         client: Client,
         ends: Timestamp,
     ) -> Result<(), Violation> {
+        // By agent, not only by turn: an agent has one turn at a time, also across owners.
         let rival = self.running().find(|(other, running)| {
             other.0.agent == attempt.0.agent
                 || (client.session.is_some() && running.session == client.session)
@@ -60,6 +61,7 @@ impl Clients {
                 "attempt {next} of {wanted} starts while attempt {number} of {turn} runs"
             ))
         });
+        // The client starts even after a violation, as the real one would.
         self.known.insert(attempt.clone(), client);
         self.schedule(attempt, ends);
         rival.map_or(Ok(()), Err)
@@ -95,6 +97,7 @@ impl Clients {
     }
 
     pub fn end(&mut self, attempt: &Attempt) {
+        // `known` keeps the client: a recovery that follows must still find its reply and its cost.
         self.ends_by_time.retain(|_, running| running != attempt);
     }
 

@@ -11,6 +11,7 @@ pub(super) fn definition_of<'d>(
     definitions: &'d BTreeMap<Value, Definition>,
     run: &Run,
 ) -> &'d Definition {
+    // Before the first record the run has no manifest yet.
     let first = || definitions.get(&Value::from("as written"));
     let known = definitions.get(&run.manifest).or_else(first);
     known.expect("the first definition is never removed")

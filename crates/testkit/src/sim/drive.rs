@@ -43,10 +43,13 @@ fn help(host: &mut Host) {
     match host.phase() {
         Phase::Ended(Ending::OverBudget) => {
             let spent = host.world.borrow().last.spent;
+            // In millionths of a dollar: far more than one turn costs, so that the run ends after
+            // few top-ups.
             host.settings.budget = Some(spent.plus(Micros(1_000_000)));
         }
         // A run that failed with too many agents would fail again in the same way.
         Phase::Ended(Ending::Failed) => host.settings.max_agents = 1_000,
+        // The limits of these replies last 20 minutes.
         Phase::Ended(Ending::NoQuota) => host.wait(Span::minutes(30)),
         Phase::Ended(_) | Phase::Unborn | Phase::Open | Phase::Stopping(_) => {}
     }

@@ -1,4 +1,8 @@
 //! The plan of machine faults: counts every call of disk and effects, and lets a chosen one fail.
+//!
+//! The numbers of calls are the coordinates of the crash sweep: the same run makes the same calls,
+//! so a number names a moment exactly. At most one fault is armed at a time, and a new process
+//! starts without a plan.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -83,7 +87,10 @@ impl MachineFault {
     const fn disk_fault(self) -> Fault {
         match self {
             Self::PowerCut => Fault::Crash,
+            // The call does not happen, and no later one does: `State::killed` refuses them. A kill
+            // that only failed one call would be an error that the process could handle.
             Self::Kill => Fault::Fail(std::io::ErrorKind::Interrupted),
+            // Bytes that are written. Seven is less than any record, so the line is always torn.
             Self::ShortWrite => Fault::Short(7),
             Self::Full => Fault::Full,
             Self::LostSync => Fault::LostSync,
@@ -119,6 +126,7 @@ impl FaultPlan {
     /// Plans a fault for the first suitable call, from `call` calls after now.
     pub fn arm(&self, call: u64, fault: MachineFault) {
         let mut state = self.lock();
+        // Relative to now, so that a plan does not depend on the calls before it.
         let first = state.points.len() as u64 + call;
         state.armed = Some((Trigger::Call(first), fault));
     }
@@ -152,6 +160,8 @@ impl FaultPlan {
 
     /// Runs `action` without counting its calls, and without faults.
     pub fn without_faults<T>(&self, action: impl FnOnce() -> T) -> T {
+        // The earlier value is restored, so that an outer call of this function stays without
+        // faults.
         let before = std::mem::replace(&mut self.lock().paused, true);
         let result = action();
         self.lock().paused = before;
@@ -172,6 +182,8 @@ impl FaultPlan {
     pub fn disk_call(&self, call: &Call) -> Option<Fault> {
         let point = Point::Disk(RunFile::of(&call.path), call.operation);
         let mut state = self.lock();
+        // Not counted as a call: a dead process makes none, and the numbers of later calls must not
+        // depend on how long it takes the code to give up.
         if state.killed && !state.paused {
             return Some(MachineFault::Kill.disk_fault());
         }
@@ -184,6 +196,8 @@ impl FaultPlan {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic in a simulated run is reported with its seed; a poisoned lock would only add a
+        // second one.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -200,6 +214,8 @@ impl State {
         let (trigger, fault) = self.armed.as_mut()?;
         let fault = *fault;
         let due = match trigger {
+            // `>=`, because the fault may not apply to exactly that call; then the next suitable
+            // call gets it.
             Trigger::Call(first) => number >= *first,
             Trigger::Next(wanted, 0) => *wanted == point,
             Trigger::Next(wanted, passed) => {

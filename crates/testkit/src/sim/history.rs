@@ -86,23 +86,31 @@ impl HistoryBuilder<'_> {
             }
             Event::Moved { agent, tag, instead_of, .. } => {
                 let visit = VisitName { agent: agent.clone(), number: visit_before };
+                // The event of a move does not name the destination. `VisitEntered`, which follows,
+                // does.
                 self.moving.insert(agent.clone(), (visit, *tag, instead_of.clone()));
             }
             Event::VisitEntered { agent, location, .. } => {
                 self.entered(agent, &StateName::new(location.to_string()));
             }
             Event::TurnStarted { turn, attempt, plan, .. } => self.started(turn, *attempt, plan),
+            // The turn continues in a session of its own. Later resumes of that session are named
+            // after it.
             Event::SessionLost { turn, plan, .. } => {
                 if let Some(opened) = plan.session() {
                     self.sessions.insert(opened.clone(), turn_name(turn));
                 }
             }
             Event::TurnFailed { turn, failure, .. } => self.failed(turn, failure),
+            // Here and not at the failure: if the visit's budget is used up, the agent fails
+            // instead of waiting.
             Event::TurnRequeued { turn, .. } => self.requeued(&turn.agent),
             Event::Reminded { agent, fault, .. } => {
                 let visit = self.visit(agent);
                 let line = match fault_of(fault) {
                     Some(fault) => Line::Remind { visit, fault }.to_string(),
+                    // Faults without a counterpart in the reference still need a line, because the
+                    // sweep compares two histories of the engine.
                     None => format!("remind {visit} {}", extra_fault_name(fault)),
                 };
                 self.push_line(agent, line);
@@ -184,6 +192,9 @@ impl HistoryBuilder<'_> {
         let model = match known {
             Some(known) if known.kind == Kind::Prompt => {
                 let backend = self.run.settings.backend_of(&known.front);
+                // The order of precedence is written out again instead of asking core for the
+                // effective model, because a mistake in that function would otherwise be on both
+                // sides.
                 let own = known.front.model.as_ref().or_else(|| agent.model_for(backend));
                 own.or(self.run.settings.model.as_ref()).cloned()
             }
@@ -202,6 +213,8 @@ impl HistoryBuilder<'_> {
     }
 
     fn started(&mut self, turn: &TurnId, attempt: u32, plan: &SessionPlan) {
+        // One line for each turn: crashes and retries add attempts, and histories with and without
+        // crashes must be equal.
         if attempt > 1 {
             return;
         }
@@ -238,6 +251,8 @@ impl HistoryBuilder<'_> {
     }
 
     fn failed(&mut self, turn: &TurnId, failure: &TurnFailure) {
+        // The attempt in the event also counts interrupted attempts, which depend on crashes. So
+        // failures are counted here.
         let failures = self.failures.entry(turn.clone()).or_default();
         *failures += 1;
         let attempt = *failures;
@@ -276,6 +291,7 @@ fn failure_kind(failure: &TurnFailure) -> Option<FailureKind> {
         TurnFailure::Task { .. } => FailureKind::Task,
         TurnFailure::LostSession { .. } => FailureKind::LostSession,
         TurnFailure::Script { .. } => FailureKind::Script,
+        // No run that is compared with the reference has these.
         TurnFailure::OutputTooLarge { .. }
         | TurnFailure::NotStarted { .. }
         | TurnFailure::Step { .. } => return None,

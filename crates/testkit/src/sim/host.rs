@@ -1,4 +1,12 @@
 //! A simulated machine: it boots, drives a run, fails as planned, and boots again.
+//!
+//! The driver, the journal, the lock, the inbox and the blobs are the real ones, on a simulated
+//! disk. The host replaces the engine's asynchronous loop and its search for clients. A fault takes
+//! the machine or its process down. [`SimWorld`] stays, because clients survive, and so must the
+//! memory of what really happened.
+//!
+//! `boot` starts or resumes a run, `leftovers` looks for clients, `recovered` and `replayed` check
+//! the journal, `ticking` lets time pass.
 
 mod boot;
 mod caller;
@@ -51,9 +59,9 @@ pub struct Host {
     definitions: Rc<BTreeMap<Value, Definition>>,
     /// An edit of the states, which the next resume of a failed run adopts.
     edit: Option<Value>,
-    /// The settings of the next start or resume.
     /// The program that the run starts with.
     pub program: Program,
+    /// The settings of the next start or resume.
     pub settings: Settings,
     /// The state in which a crash leaves clients and their turns.
     pub leftovers: Leftovers,
@@ -112,8 +120,12 @@ impl Log for WatchedLog {
     fn append(&mut self, body: &[u8]) -> Result<(), journal::Error> {
         let appended = self.journal.append(body);
         let world = &mut *self.world.borrow_mut();
+        // Also after a failed write: the record may be durable nevertheless, and a later recovery
+        // then audits it with the time of its write.
         world.written = world.uptime;
         let fired = world.faults.take_fired();
+        // A kill during the sync returns an error, but a full write may have reached the disk. So
+        // the record is kept for the coverage of the recovery that follows.
         if fired.is_some() || appended.is_err() {
             let record = serde_json::from_slice(body).ok();
             let column = fired.and_then(|(fault, point)| Column::of(fault, point));
@@ -123,6 +135,7 @@ impl Log for WatchedLog {
             world.unwritten = record.filter(|_| appended.is_err());
             world.last_fault = fired;
         }
+        // From here on the record must survive everything, because the driver acts on it.
         if appended.is_ok() {
             world.acknowledged.push(body.into());
         }
@@ -139,6 +152,8 @@ impl Host {
         settings: Settings,
     ) -> Result<Self, Violation> {
         let faults = FaultPlan::default();
+        // Any constant works. It separates the numbers of the disk from those of the world, which
+        // often have the same seed.
         let disk = Memory::new(seeds.disk ^ 0xd15c);
         let hooked = faults.clone();
         disk.set_hook(Some(Box::new(move |call| hooked.disk_call(call))));
@@ -233,9 +248,11 @@ impl Host {
         &mut self,
         act: impl FnOnce(&mut Driver<WatchedLog, WorldPort>, Timestamp) -> Result<Verdicts, DriverError>,
     ) -> Result<Verdicts, Violation> {
+        // The clock of the owner, not of the world: the wall clock may have been set back.
         let now = self.owner_time();
         let Some(driver) = &mut self.driver else { return Ok(Vec::new()) };
         let handled = act(driver, now);
+        // First: a violation during a fault must not look like the fault.
         if let Some(violation) = self.world.borrow_mut().violation.take() {
             return Err(violation);
         }
@@ -244,6 +261,8 @@ impl Host {
                 self.leave_when_ended();
                 Ok(verdicts)
             }
+            // The driver does not notice a fault during the release of effects, so it may return
+            // `Ok`. The process died before it could report the verdicts.
             Ok(_) | Err(_) => {
                 self.go_down();
                 Ok(Vec::new())
@@ -274,6 +293,7 @@ impl Host {
         });
         world.is_down = false;
         self.faults.restart();
+        // A full disk stays full until this point; the user frees space before the next start.
         self.disk.set_capacity(None);
         let cut = match fired.map(|(fault, _)| fault).or(cause) {
             Some(MachineFault::PowerCut) => true,
@@ -283,6 +303,8 @@ impl Host {
                 world.dice.percent(50)
             }
         };
+        // After a power failure the disk refuses every call until `crash`, whichever fault was
+        // noted.
         self.power_was_cut = cut || self.disk.is_down();
         self.disk = if self.power_was_cut {
             self.disk.crash()
@@ -294,12 +316,14 @@ impl Host {
 
     /// Checks that another process cannot take the lock.
     pub fn try_second_owner(&self) -> Result<(), Violation> {
+        // Without an owner another process may take the lock, and the check would prove nothing.
         if self.lock.is_none() {
             return Ok(());
         }
         let intruder = self.disk.process();
         let taken = self.faults.without_faults(|| claim(&intruder, &self.paths));
         intruder.kill();
+        // The error must name the owner, because the message for the user does.
         match taken.map_err(|error| *error) {
             Err(lock::Error::Held { owner: Some(_), .. }) => Ok(()),
             Ok(_) => Err(Violation("a second owner was admitted".to_owned())),
@@ -327,12 +351,16 @@ fn note_coverage(world: &mut SimWorld, fired: Option<(MachineFault, Point)>, rec
     let Some((fault, point)) = fired else { return };
     let SimWorld { coverage, records, unwritten, .. } = world;
     let last = records.last();
+    // At a release the record is already durable, so it is the last one. Records that failed
+    // earlier are noted by `WatchedLog`.
     if let (Point::Release, Some(record)) = (point, last)
         && let Some(column) = Column::of(fault, point)
     {
         coverage.note(record, column);
     }
     if recovering && let Some(column) = Column::for_recovery(point) {
+        // A recovery fails either after the last durable record or on a torn one; which of both it
+        // is depends on what the power failure left.
         for record in last.into_iter().chain(unwritten.as_ref()) {
             coverage.note(record, column);
         }

@@ -1,4 +1,8 @@
-//! Recognises situations in records.
+//! Recognises situations in records, for the coverage table.
+//!
+//! A situation is a condition that no single event shows, such as a turn that waits for money. The
+//! observer compares the run before and after a record. It only counts: whether a record is correct
+//! is the auditor's question.
 
 use raymond_core::budget::{Basis, Charge, Cost, Micros};
 use raymond_core::failure::{Failure, TurnFailure};
@@ -37,6 +41,7 @@ impl Observed<'_> {
         let scheduler = &self.after.scheduler;
         let waits = |(lane, _): (&Lane, _)| *lane != Lane::Script && scheduler.hold(lane).is_none();
         let slots = scheduler.in_flight.len() < self.after.settings.max_parallel as usize;
+        // With a free slot, so that money and not parallelism is the reason for the wait.
         let short = free < Micros::LEAST_SHARE && scheduler.paid_in_flight > 0 && slots;
         if short && self.after.phase == Phase::Open && scheduler.queues.iter().any(waits) {
             met(Situation::WaitsForMoney);
@@ -75,6 +80,7 @@ impl Observed<'_> {
         });
         match self.before.phase {
             Phase::Stopping(earlier) if earlier < mode => met(Situation::AskedHarder),
+            // Only a cancellation is recorded after the end of a run.
             Phase::Ended(_) => met(Situation::CancelledAfterwards),
             Phase::Unborn | Phase::Open | Phase::Stopping(_) => {}
         }
@@ -97,6 +103,8 @@ impl Observed<'_> {
             return;
         }
         let mut events = self.record.steps.iter().flat_map(|step| &step.events);
+        // A turn that had waited for money starts for the first time, so later attempts are not
+        // meant.
         let first = |event: &Event| matches!(event, Event::TurnStarted { attempt: 1, .. });
         if self.after.phase == self.before.phase {
             met(Situation::TooLittle);
@@ -113,6 +121,7 @@ impl Observed<'_> {
             }
             Event::TurnContinues { charge, .. } => {
                 self.charged(step, *charge, met);
+                // The run before the record: the turn itself was still in flight there.
                 if self.before.scheduler.paid_in_flight > 1 {
                     met(Situation::CappedInRace);
                 }

@@ -54,6 +54,7 @@ impl Outages {
 impl Outage {
     fn random(dice: &mut Dice) -> Self {
         let from = START_TIME + Span(dice.below(25_000));
+        // Shorter and longer than 15 minutes, after which a limit without a time is tried again.
         let length = Span::seconds(*dice.pick(&[20, 300, 1_300, 2_400]));
         let kind = *dice.pick(&[OutageKind::LimitUntil, OutageKind::Limit, OutageKind::LoggedOut]);
         // Most states use the first backend, so most outages should hit it.

@@ -79,6 +79,8 @@ impl ReplySource for RandomAgents {
 fn limit_to_cap(dice: &mut Dice, cap: Micros, reply: Reply) -> Reply {
     match reply {
         Reply::Says(text, Cost::Reported(cost)) if cost > cap => {
+            // One request beyond the cap is the most that a client can spend; the auditor allows no
+            // more.
             let spent = Cost::Reported(cost.min(cap.plus(MAX_REQUEST_COST)));
             if dice.percent(50) { Reply::SaysCapped(text, spent) } else { Reply::Capped(spent) }
         }
@@ -90,6 +92,8 @@ fn limit_to_cap(dice: &mut Dice, cap: Micros, reply: Reply) -> Reply {
 }
 
 fn key(request: TurnRequest<'_>, attempt: u32) -> String {
+    // Without the cap and the time: shares and delays differ after a crash, but the random numbers
+    // must not.
     let TurnRequest { agent, state, count, turn, .. } = request;
     format!("{agent}/{state}/{count}/{turn}/{attempt}")
 }
@@ -97,6 +101,7 @@ fn key(request: TurnRequest<'_>, attempt: u32) -> String {
 impl RandomAgents {
     fn cost(&self, dice: &mut Dice) -> Cost {
         match dice.below(10) {
+            // The reference has exact costs only. So the other behaviours report every cost.
             0 if self.behavior == Behavior::Full => Cost::Unknown,
             1 if self.behavior == Behavior::Full => Cost::Estimated(Micros(dice.below(40_000))),
             2 if self.behavior == Behavior::Full => Cost::AtLeast(Micros(dice.below(40_000))),
@@ -109,11 +114,14 @@ impl RandomAgents {
         let timeout = TurnFailure::Timeout { clock: Clock::Idle, after: Span::minutes(30) };
         let failure = match dice.below(14) {
             0..=2 => TurnFailure::Transient { why: "overloaded".into() },
+            // A client that is ended for its silence writes no result, and so reports no cost.
             3 => return Reply::Fails(timeout, if full { Cost::Unknown } else { cost }),
             4 | 5 => {
                 let until = dice.percent(50).then(|| now + Span::minutes(20));
                 TurnFailure::Quota { until, why: "limit".into() }
             }
+            // A missing login holds all turns of the backend, and timing decides which of them
+            // start before. The reference has no time.
             6 | 7 if self.behavior != Behavior::Comparable => {
                 TurnFailure::Auth { why: "log in".into() }
             }
@@ -129,6 +137,8 @@ impl RandomAgents {
             13 if self.behavior != Behavior::Comparable => {
                 return Reply::Fails(full_disk(), if full { as_lower_bound(cost) } else { cost });
             }
+            // The numbers that a behaviour excludes also end here, so that every behaviour draws
+            // the same numbers.
             _ => TurnFailure::Transient { why: "reset by peer".into() },
         };
         Reply::Fails(failure, cost)
@@ -143,7 +153,6 @@ impl RandomAgents {
         Reply::Fails(failure, Cost::Free)
     }
 
-    /// Returns the text of a turn.
     pub fn text(&self, request: TurnRequest<'_>) -> String {
         // The attempt is not part of the key: a retry gives the same text.
         let mut dice = Dice::keyed(self.seed, &key(request, 0));
@@ -174,6 +183,7 @@ impl RandomAgents {
             1..=2 if is_wrong => large(&tag),
             1..=6 if fork => large(&tag),
             4..=6 => format!("All done, I think.\n\n{tag}\n"),
+            // A tag in a code block must not count, also beside one that does.
             7..=12 => format!("```\n<goto>EXAMPLE</goto>\n```\nas shown, {tag} it is"),
             _ => tag,
         }
@@ -186,6 +196,8 @@ impl RandomAgents {
     }
 
     fn state(&self, dice: &mut Dice) -> String {
+        // Half of the names have no extension. If two states share the stem, such a name is a
+        // fault.
         let name = dice.pick(&self.states);
         let (stem, _) = name.split_once('.').unwrap_or((name, ""));
         if dice.percent(50) { stem.to_owned() } else { name.clone() }
@@ -195,6 +207,7 @@ impl RandomAgents {
         let (target, other) = (self.state(dice), self.state(dice));
         let input = if dice.percent(30) { " input=\"a &lt; b\"" } else { "" };
         let model = if dice.percent(30) { " model=\"haiku\"" } else { "" };
+        // `..` leads to a directory that may not exist, so a correct tag can still be a fault.
         let cd = *dice.pick(&[" cd=\"/srv\"", " cd=\"sub\"", " cd='..'", "", "", "", "", ""]);
         let fork = self.may_fork(request);
         match dice.below(11) {
@@ -216,6 +229,8 @@ impl RandomAgents {
     /// Decides whether an agent may fork: `main` always, its workers sometimes, their workers
     /// rarely.
     fn may_fork(&self, request: TurnRequest<'_>) -> bool {
+        // Each fork appends a state and a number to the name, so a change from letter to digit is
+        // one level of forks.
         let digits: Vec<bool> = request.agent.bytes().map(|byte| byte.is_ascii_digit()).collect();
         let depth = digits.windows(2).filter(|pair| !pair[0] && pair[1]).count();
         let chance = match depth {
@@ -224,6 +239,7 @@ impl RandomAgents {
             2 => 20,
             _ => 0,
         };
+        // Keyed by the agent alone: an agent that may fork keeps that property at all its visits.
         let mut dice = Dice::keyed(self.seed ^ 0xf0f0, request.agent);
         self.behavior != Behavior::WithoutForks && request.count <= 2 && dice.percent(chance)
     }
@@ -240,6 +256,8 @@ impl RandomAgents {
             4 => format!("<call>{target}</call>"),
             5 => "<goto>NOWHERE</goto>".to_owned(),
             6 => "<goto>../secrets</goto>".to_owned(),
+            // Twice, because few other texts give this fault, and the coverage table needs it at
+            // every point where the machine can fail.
             7 | 8 => format!("<reset cd=\"/nowhere\">{target}</reset>"),
             9 => format!("I would write `<goto>{target}</goto>` here."),
             10 => "<result>one <result>two</result>".to_owned(),
@@ -261,6 +279,7 @@ fn full_disk() -> TurnFailure {
 /// Returns the known cost if the end of a transcript could not be written.
 fn as_lower_bound(cost: Cost) -> Cost {
     match cost {
+        // The disk was full, so the transcript ends before the last costs.
         Cost::Reported(known) => Cost::AtLeast(known),
         other => other,
     }
@@ -283,6 +302,7 @@ fn any_tag_but_fork(dice: &mut Dice, target: &str, other: &str) -> String {
 
 fn result(dice: &mut Dice) -> String {
     match dice.below(12) {
+        // 16,800 bytes, more than the 16 KiB that a record holds inline.
         0 => format!("<result>{}</result>", "large ".repeat(2_800)),
         1 => "<result></result>".to_owned(),
         2 => "<result>  kept\n as is <goto>X</goto> </result>".to_owned(),

@@ -23,8 +23,10 @@ impl FaultInjector for RandomFaults {
                 (self.dice.below(8), *self.dice.pick(&fault_plan::MachineFault::ALL));
             host.faults.arm(call, fault);
         }
+        // Bounded, so that a run with many stops still ends within the limit of steps.
         if self.stops < 3 && self.dice.percent(self.chance / 3) {
             self.stops += 1;
+            // No cancellation: the run must reach its end, because its history is compared.
             let mode = *self.dice.pick(&[StopMode::AfterTurn, StopMode::Now]);
             host.stop(mode, &format!("stop {}", self.stops))?;
             return Ok(true);
@@ -33,6 +35,7 @@ impl FaultInjector for RandomFaults {
     }
 
     fn before_boot(&mut self, host: &mut Host) {
+        // More often than before a step, because a run has few boots.
         if self.dice.percent(self.chance * 4) {
             host.faults.arm(self.dice.below(20), fault_plan::MachineFault::PowerCut);
         }

@@ -42,7 +42,6 @@ pub fn is_prompt(state: &str) -> bool {
 /// The end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// A text.
     Says(String, Cost),
     /// A text, after the client has denied a tool.
     Denied(String, Cost),
@@ -68,7 +67,6 @@ pub enum Valid {
 
 /// The replies of all agents and programs of a simulation.
 pub trait ReplySource: std::fmt::Debug {
-    /// Returns the reply to a turn.
     fn reply(&self, request: TurnRequest<'_>, now: Timestamp) -> Reply;
 
     /// Returns the result of a step's program, called with `call`.

@@ -76,6 +76,7 @@ impl Scenario {
         let workflow = RandomWorkflow::random(&mut dice);
         let random_agents = theme.random_agents(seed, &workflow, &mut dice);
         let settings = theme.settings(&mut dice);
+        // One seed for everything, because a failing run is reproduced by this number alone.
         let seeds = Seeds { world: seed, disk: seed };
         let mut host = Host::new(seeds, workflow.definition()?, Box::new(random_agents), settings)?;
         host.leftovers = theme.leftovers();
@@ -86,6 +87,7 @@ impl Scenario {
     fn run(&mut self, host: &mut Host) -> Result<(), Violation> {
         for _ in 0..MAX_STEPS {
             if self.step(host)? {
+                // Before the replay, because it resumes the run once more and must add no record.
                 check_stays_over(host)?;
                 return host.sample_replay();
             }
@@ -101,16 +103,24 @@ impl Scenario {
         if self.dice.percent(self.theme.fault_percent() + extra) {
             self.inject_anywhere(host);
         }
+        // Kills count as faults. Otherwise a run whose owner dies all the time would never end.
         if host.is_up() && self.dice.percent(self.theme.kill_percent()) && self.may_arm() {
+            // `go_down` without a fault cuts the power in half of the cases, which also ends all
+            // clients.
             if self.spares_clients() { host.kill() } else { host.go_down() }
         }
         if !host.is_up() {
             return self.boot_or_resume(host);
         }
+        // The rare actions have small chances, because a run needs dozens of ordinary steps. While
+        // a stop or an adopted client makes an action interesting, its range is wider.
         match self.dice.below(100) {
             0 | 1 => self.request_stop(host)?,
+            // A second request during a stop, and a request to a run with an adopted client, are
+            // situations that the table demands.
             2..=13 if is_stopping || has_adopted => self.request_stop(host)?,
             14 | 15 => self.jump(host),
+            // A jump of the clock matters only while something waits for a time.
             16..=21 if has_wait => self.jump(host),
             22 => host.try_second_owner()?,
             23 | 24 => host.poll_inbox()?,
@@ -126,8 +136,11 @@ impl Scenario {
             return;
         }
         if self.dice.percent(50) {
+            // Shorter and longer than the waits, which take from two seconds to 40 minutes.
             host.sleep(Span::minutes(*self.dice.pick(&[1, 14, 60, 480])));
         } else {
+            // The last value is 46 days, more than the 31 days for which a resume accepts a usage
+            // limit.
             host.set_back(Span::seconds(*self.dice.pick(&[1, 10, 600, 5_400, 4_000_000])));
         }
     }
@@ -141,6 +154,8 @@ impl Scenario {
         let (mode, key) = self.next_request();
         host.post(mode, &key)?;
         if self.dice.percent(70) {
+            // A cancelled run has ended for good, so each run can meet a fault in this record only
+            // once.
             let chance = if mode == StopMode::Cancel { 80 } else { 50 };
             self.inject_into_record(host, chance);
             host.poll_inbox()?;
@@ -157,6 +172,7 @@ impl Scenario {
         self.stops += 1;
         let modes = [StopMode::AfterTurn, StopMode::Now, StopMode::Now, StopMode::Cancel];
         let stops = u64::from(self.stops);
+        // Sometimes the key of an earlier request, which must change nothing.
         let number = if self.dice.percent(35) { 1 + self.dice.below(stops) } else { stops };
         (*self.dice.pick(&modes), format!("key-{number}"))
     }
@@ -166,6 +182,8 @@ impl Scenario {
         match host.phase() {
             Phase::Unborn => self.inject_into_boot(host, 20),
             Phase::Open | Phase::Stopping(_) => {
+                // Clients continue meanwhile, so the downtime decides whether they are found
+                // running or finished.
                 host.wait(Span(*self.dice.pick(self.theme.downtimes())));
                 self.lower_cap(host);
                 self.inject_into_recovery(host);
@@ -175,6 +193,8 @@ impl Scenario {
                 self.resumes += 1;
                 // A run that failed with too many agents would fail again in the same way.
                 host.settings.max_agents = 1_000;
+                // The same agents give the same replies, so many failures would repeat in every
+                // further resume.
                 if self.resumes > MAX_RESUMES {
                     return Ok(true);
                 }
@@ -208,6 +228,8 @@ impl Scenario {
         self.top_ups += 1;
         let spent = host.world.borrow().last.spent;
         host.settings.budget = match self.top_ups {
+            // First too little, around the least share of 50,000. Later enough, so that the run can
+            // end.
             ..=4 => Some(spent.plus(Micros(*self.dice.pick(&[0, 8_000, 40_000, 150_000])))),
             5..=7 => Some(spent.plus(Micros(1_000_000))),
             _ => None,
@@ -250,9 +272,12 @@ impl Scenario {
     fn advance(&mut self, host: &mut Host) -> Result<(), Violation> {
         let mut inputs = Vec::new();
         let mut echo = None;
+        // Several outcomes in one batch give one record, as when they arrive together.
         for _ in 0..=self.dice.below(3) {
             self.inject_into_blob(host);
             match host.tick() {
+                // No client runs and no wait is due, so nothing would ever wake the owner: the run
+                // has lost a turn.
                 Ticked::Nothing if inputs.is_empty() => {
                     return Err(Violation(format!("the run is stuck: {:?}", host.phase())));
                 }
@@ -275,6 +300,7 @@ impl Scenario {
         let Some(input) = echo.filter(|_| host.is_up()) else { return Ok(()) };
         let verdicts = host.handle(vec![input])?;
         match verdicts.as_slice() {
+            // Empty if the machine went down.
             [] | [Err(Refusal::Fenced(_))] => Ok(()),
             other => Err(Violation(format!("a second outcome was not refused: {other:?}"))),
         }
@@ -305,10 +331,12 @@ impl Conditions {
 /// Checks that a run that is over stays over.
 fn check_stays_over(host: &mut Host) -> Result<(), Violation> {
     host.world.borrow().check_no_client_runs()?;
+    // A resume revives the agents of a failed run, so this run would rightly continue.
     if host.phase() == Phase::Ended(Ending::Failed) {
         return Ok(());
     }
     let (before, phase) = (host.world.borrow().acknowledged.len(), host.phase());
+    // A fault that was planned for an earlier step could change what this boot does.
     host.faults.disarm();
     host.boot()?;
     let after = host.world.borrow().acknowledged.len();

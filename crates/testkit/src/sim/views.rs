@@ -20,6 +20,8 @@ impl Views {
             self.watched.note(record.at, event);
             self.ledger.note(record.at, event);
         }
+        // A viewer who joins has only the run and the ledger. Facts that only the fold knows
+        // would be missing on that screen.
         let joined = RunView::of(run, &self.ledger);
         if joined == self.watched {
             return Ok(());

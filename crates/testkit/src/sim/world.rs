@@ -71,7 +71,6 @@ pub struct SimWorld {
     /// The record that could not be written when the machine last went down.
     pub unwritten: Option<Record>,
     pub coverage: Coverage,
-    /// The first violation.
     pub violation: Option<Violation>,
     pub is_down: bool,
     /// The last fault, and its point.
@@ -101,6 +100,8 @@ impl SimWorld {
             uptime: Span(0),
             written: Span(0),
             replies,
+            // The scenario has the same seed. Without the constant, both would throw the same
+            // numbers and their choices would depend on each other.
             dice: Dice::new(seed ^ 0xc10c),
             faults,
             clients: Clients::default(),
@@ -152,6 +153,7 @@ impl SimWorld {
             }
         }
         let Self { last, clients, coverage, .. } = self;
+        // Before `last` is replaced: situations compare the run before and after the record.
         Observed { before: last, record, after: run, clients }.note(coverage);
         self.last = run.clone();
         self.records.push(record.clone());
@@ -163,6 +165,7 @@ impl SimWorld {
         for step in &record.steps {
             let Input::Settled { turn, attempt, outcome } = &step.cause else { continue };
             let Some(found) = self.found.remove(&(turn.clone(), *attempt)) else { continue };
+            // Only the kind: the journal leaves out parts of an outcome that a replay reads again.
             if std::mem::discriminant(&found) != std::mem::discriminant(outcome) {
                 let what = format!("{turn} had come to {found:?}, and {outcome:?} is recorded");
                 return Err(Violation(what));
@@ -184,6 +187,8 @@ impl SimWorld {
             Event::TurnSettled { turn, .. }
             | Event::TurnContinues { turn, .. }
             | Event::TurnFailed { turn, .. } => {
+                // Interrupted attempts are not counted. So the attempt after a crash gets the reply
+                // that the interrupted attempt would have given.
                 *self.attempts.entry(turn.clone()).or_default() += 1;
                 if let Some(location) = self.locations.get(&turn.agent) {
                     let place = (turn.agent.clone(), location.clone());
@@ -196,6 +201,7 @@ impl SimWorld {
 
     fn keep_violation(&mut self, verdict: Result<(), Violation>) {
         if let Err(violation) = verdict {
+            // The first violation is the cause; later ones are often its consequences.
             self.violation.get_or_insert(violation);
         }
     }
@@ -203,6 +209,7 @@ impl SimWorld {
     /// Returns the executor's report about an ended attempt.
     pub fn outcome(&mut self, attempt: &Attempt, blobs: &Blobs) -> Result<Outcome, String> {
         let client = self.clients.get(attempt).ok_or("no such turn")?;
+        // Before the text is stored, because the money is spent even if the outcome is lost.
         self.truth.insert(attempt.clone(), outcome::truth(client));
         outcome::outcome(client, blobs)
     }
@@ -236,6 +243,7 @@ impl SimWorld {
 
     /// Sets the wall clock.
     pub fn jump(&mut self, to: Timestamp) {
+        // Clients measure the time that they need, not the wall clock.
         self.clients.shift(self.now, to);
         self.now = to;
     }

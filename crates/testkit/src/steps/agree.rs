@@ -1,4 +1,7 @@
 //! Compares the core with the reference on random documents.
+//!
+//! A document that fails is shrunk step by step, because a random document has too many steps for a
+//! person to see the cause.
 
 use std::panic::catch_unwind;
 
@@ -19,6 +22,7 @@ pub fn agree(seed: u64) -> Result<usize, Violation> {
 }
 
 fn agree_on(document: &Json, seed: u64) -> Result<usize, Violation> {
+    // Without large values, because this driver has no blobs.
     let (replies, vars) = (RandomReplies { large: 0, ..RandomReplies::new(seed) }, Map::new());
     let definition = definition(document, &vars)?;
     let expected = interpret(document, &vars, replies);
@@ -36,10 +40,13 @@ pub fn shrink(seed: u64) -> (Vec<String>, Result<usize, Violation>) {
     let disagree = |document: &Json| {
         // A panic of the core counts as a disagreement.
         let wrong = catch_unwind(|| agree_on(document, seed));
+        // Without a step, a document may become invalid, and would then fail for another reason.
         wrong.map_or(true, |agreed| agreed.is_err()) && definition(document, &Map::new()).is_ok()
     };
     let mut document = random::document(seed);
     if disagree(&document) {
+        // Greedy: the first smaller document that still fails. The result is small, not the
+        // smallest.
         while let Some(smaller) = smaller(&document).into_iter().find(&disagree) {
             document = smaller;
         }
@@ -80,6 +87,8 @@ pub(super) fn compare(
     if expected.is_indeterminate {
         return Ok(());
     }
+    // The reference runs all iterations to their ends. The core stops starting steps after a
+    // failure, so how far it gets depends on the order of events.
     let open = !expected.failures.is_empty() && has_parallel(&document["steps"]);
     let first = |trace: &StepTrace| trace.failures.first().cloned();
     let same_end = match answers {
@@ -108,6 +117,7 @@ pub(super) fn compare(
     }
     for (key, attempt) in &found.attempts {
         let known = attempts.get(key).copied();
+        // An iteration that stopped early may have used fewer attempts, but never more.
         if known != Some(*attempt) && !(open && known > Some(*attempt)) {
             return Err(format!("{key} asks for attempt {attempt}, not {known:?}"));
         }

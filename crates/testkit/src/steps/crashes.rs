@@ -50,6 +50,7 @@ fn host(seed: u64, answers: Answers) -> Result<Host, Violation> {
     let definition = definition(&random::document(seed), &Map::new())?;
     let mut settings = settings();
     let mut dice = Dice::new(seed ^ 0x5e77);
+    // Five answers at 20,000 each. Then the run is over budget, and the simulated user adds money.
     settings.budget = dice.percent(50).then_some(Micros(100_000));
     settings.max_parallel = 1 + u32::try_from(dice.below(4)).unwrap_or(0);
     let seeds = Seeds { world: seed, disk: seed };
@@ -63,6 +64,7 @@ fn host(seed: u64, answers: Answers) -> Result<Host, Violation> {
 fn drive_and_compare(seed: u64, answers: Answers, host: &mut Host) -> Result<usize, Violation> {
     let document = random::document(seed);
     let expected = interpret(&document, &Map::new(), RandomReplies::new(seed));
+    // A quarter runs without faults, to distinguish a wrong decision from a wrong recovery.
     let chance = if seed.is_multiple_of(4) { 0 } else { 8 };
     let mut faults = RandomFaults { dice: Dice::new(seed ^ 0xd157), chance, stops: 0 };
     drive(host, &mut faults)?;

@@ -1,4 +1,7 @@
 //! Runs a document in the real core, without driver and journal. Turns end in any order.
+//!
+//! There is no disk and no clock, so one test can run many documents. `crashes` runs the same
+//! documents on a simulated machine, to test recovery.
 
 use crate::step_trace::{call_of, question_of, trace_of};
 use std::collections::BTreeSet;
@@ -37,6 +40,7 @@ const MAX_STEPS: usize = 100_000;
 
 /// Returns a document as a pinned file.
 pub fn file(document: &Json, vars: &Map<String, Json>) -> SourceFile {
+    // As the engine does: the caller's values replace the defaults of the document.
     let mut all = document["vars"].as_object().cloned().unwrap_or_default();
     all.extend(vars.clone());
     let text = pinned(document, &all).into_bytes();
@@ -118,6 +122,8 @@ impl CoreDriver {
     }
 
     fn feed(&mut self, inputs: Vec<Input>) -> Result<(), Violation> {
+        // The time never advances, because this driver tests no waits: a retry of a program is due
+        // at once.
         let batch = batch(&mut self.run, &self.definition, Timestamp(0), inputs);
         if let Some(refusal) = batch.verdicts.into_iter().find_map(Result::err) {
             return Err(Violation(format!("refused: {refusal}")));
@@ -155,6 +161,7 @@ impl CoreDriver {
             return self.feed(vec![Input::Due]);
         }
         let index = self.dice.index(self.in_flight.len());
+        // A random one, because the result of a document must not depend on the order of outcomes.
         let (turn, attempt, outcome) = self.in_flight.swap_remove(index);
         self.feed(vec![Input::Settled { turn, attempt, outcome }])
     }
@@ -171,6 +178,7 @@ impl CoreDriver {
             let (value, read, verdict) = self.answer_question(&ask.agent)?;
             let (key, attempt) = (self.key(&ask.agent)?, self.attempt_of(&ask.agent)?);
             let output = Output { stored: Stored { value, ok: true, read }, verdict };
+            // Both forms that the tool accepts: the id of a request, or a key with its attempt.
             if self.dice.percent(50) {
                 call.outputs.insert(format!("{key}:{attempt}"), output);
             } else {
@@ -179,6 +187,7 @@ impl CoreDriver {
             }
         }
         let resume = Resume { settings: self.settings.clone() };
+        // The resume comes first, as in the engine, because it opens the ended run again.
         let inputs = vec![Input::Resume(Box::new(resume)), Input::Call(Box::new(call))];
         self.feed(inputs)
     }

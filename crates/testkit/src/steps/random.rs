@@ -25,6 +25,7 @@ pub fn document_without_programs(seed: u64) -> Json {
 fn generate(mut generator: DocumentGenerator) -> Json {
     let mut steps = generator.list(0);
     if generator.programs && generator.dice.percent(50) {
+        // At the end, where all results are visible that a document can still see.
         steps.extend(generator.probes());
     }
     let mut document = json!({ "steps": steps, "vars": vars() });
@@ -77,7 +78,9 @@ struct DocumentGenerator {
 impl DocumentGenerator {
     fn new(seed: u64) -> Self {
         let mut dice = Dice::new(seed ^ 0xf10e);
+        // Steps of the whole document. Loops multiply them, so more would make a run long.
         let left = 3 + dice.index(14);
+        // Also names of variables and locals: `results.n` and `vars.n` must not be confused.
         let names = vec!["n", "list", "item", "word", "x"];
         let (known, locals) = (Vec::new(), Vec::new());
         Self { dice, names, count: 0, left, programs: true, known, locals }
@@ -109,6 +112,7 @@ impl DocumentGenerator {
     }
 
     fn step(&mut self, depth: usize) -> Json {
+        // From 11 on there are steps with a body, which the deepest level must not have.
         let kind = self.dice.below(if depth < MAX_DEPTH { 20 } else { 11 });
         let id = self.id();
         match kind {
@@ -207,11 +211,14 @@ impl DocumentGenerator {
         let condition = self.condition(None);
         let before = self.known.len();
         let then = self.list(depth + 1);
+        // The steps of one branch are hidden from the other, because only one of them runs: a path
+        // to the other would never have a value.
         let taken = self.known.split_off(before);
         let mut step = json!({ "id": id, "kind": "if", "cond": condition, "then": then });
         if self.dice.percent(60) {
             step["else"] = self.list(depth + 1).into();
         }
+        // Known again afterwards, although they may not have run: some paths should lead nowhere.
         self.known.extend(taken);
         step
     }
@@ -263,6 +270,7 @@ impl DocumentGenerator {
         let before = self.known.len();
         let body = self.list(depth + 1);
         let inside = self.known.get(before..).and_then(|inside| inside.last()).cloned();
+        // After the body, because the condition is checked with its results.
         let until = self.condition(inside);
         let most = 1 + self.dice.below(3);
         let mut step =
@@ -332,6 +340,7 @@ impl DocumentGenerator {
             2 => self.dice.pick(&[json!(1), Json::Null, json!("plain"), json!([])]).clone(),
             3 => (0..self.dice.below(3)).map(|_| self.shape(depth - 1)).collect(),
             _ => {
+                // Keys are not templates, so one looks like an expression and must stay as it is.
                 let keys = ["a", "{{vars.n}}", "b"];
                 let fields = keys.into_iter().take(1 + self.dice.index(3));
                 let fields: Map<String, Json> =
@@ -345,6 +354,7 @@ impl DocumentGenerator {
     fn path(&mut self, usage: Usage, risk: u64) -> String {
         let risky = self.dice.percent(risk);
         let local = self.locals.last().cloned();
+        // A command must not contain a value from a step: validation refuses such a document.
         let local = local.filter(|local| usage == Usage::Data || !local.from_step);
         match (self.dice.below(3), local) {
             (0, Some(local)) => {

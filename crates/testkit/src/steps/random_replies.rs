@@ -37,9 +37,12 @@ impl RandomReplies {
 
     /// Returns the result of a program in this mode of its step.
     pub fn exec(&self, mode: &str, key: &str, attempt: u32, call: &Json) -> ProgramResult {
+        // With the call, so that a wrongly filled template changes the result and shows in later
+        // steps.
         let mut dice = Dice::keyed(self.seed, &format!("{key} {attempt} {call}"));
         let mut result = json!({ "ok": true, "mode": mode, "stderr": "", "attempts": attempt });
         let fails = dice.percent(self.failures);
+        // Drawn before it is needed, so that the values below do not depend on the outcome.
         let useless = dice.percent(10);
         match mode {
             "stream" => result["json"] = self.value(&mut dice),
@@ -95,6 +98,8 @@ impl ReplySource for RandomReplies {
         let cost = Cost::Reported(Micros(COST));
         let mut dice =
             Dice::keyed(self.seed, &format!("trouble {} {}", request.state, request.turn));
+        // Only the first attempt, so that no agent step fails for good: the reference knows no
+        // client failures.
         if request.attempt == 1 && dice.percent(self.failures) {
             let why = || "as planned".to_owned();
             let failure = match dice.below(3) {
@@ -104,6 +109,7 @@ impl ReplySource for RandomReplies {
             };
             return Reply::Fails(failure, cost);
         }
+        // The turn is the attempt of the step, because each invalid answer gets a new turn.
         let (answer, valid) = self.answer(request.state, request.turn);
         Reply::Answers(answer, if valid { Valid::Yes } else { Valid::No }, cost)
     }

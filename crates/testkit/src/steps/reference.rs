@@ -96,6 +96,7 @@ impl Interpreter<'_> {
         let files = io.get("in").is_some() || io.get("out").is_some();
         let mode = io["mode"].as_str().unwrap_or(if files { "file" } else { "none" });
         let mut left = Json::Null;
+        // `retries` is the number of attempts. Its default is 1 for programs and 3 for agents.
         for attempt in 1..=step["retries"].as_u64().unwrap_or(1) {
             let attempt = u32::try_from(attempt).unwrap_or(u32::MAX);
             self.trace.ran.insert(format!("{key} {attempt} {call}"));
@@ -126,6 +127,7 @@ impl Interpreter<'_> {
             call.insert("args".to_owned(), args.map(fill).collect::<Option<_>>()?);
         }
         let mut env = Map::new();
+        // The step's variables come last, because they replace those of the document.
         let variables = [&self.document["env"], &step["env"]];
         for (name, value) in variables.into_iter().filter_map(Json::as_object).flatten() {
             env.insert(name.clone(), fill(value)?);
@@ -181,6 +183,8 @@ impl Interpreter<'_> {
         let mut failed = Failures::new();
         for (number, item) in items.into_iter().enumerate() {
             let mut inside = outside.clone();
+            // Iterations in sequence see the results of the iteration before; parallel ones see
+            // only the results from before the loop.
             if !parallel {
                 inside.results.clone_from(&scope.results);
             }
@@ -188,9 +192,11 @@ impl Interpreter<'_> {
             inside.loops = format!("{}{id}[{number}].", outside.loops);
             inside.locals.insert(text_of(&step["itemVar"]).to_owned(), item);
             let done = self.list(&step["body"], &mut inside);
+            // The last iteration wins, by its place in the list and not by the time of its end.
             scope.results = inside.results;
             match done {
                 Err(all) if parallel && step["onError"] != "collect" => failed.extend(all),
+                // A collected failure is a result of its iteration, and the loop continues.
                 Err(_) if parallel => {}
                 done => done?,
             }
@@ -212,6 +218,8 @@ impl Interpreter<'_> {
             scope.loops.clone_from(&outside);
             done?;
         }
+        // The condition may hold after the last iteration, so it is checked once more than there
+        // are iterations.
         if self.is_true(&step["until"], scope) || step["onMaxIters"] == "continue" {
             return Ok(());
         }
@@ -220,9 +228,11 @@ impl Interpreter<'_> {
 
     fn is_true(&self, condition: &Json, scope: &Scope) -> bool {
         let (found, value) = (self.path(text_of(&condition["path"]), scope), &condition["value"]);
+        // Comparisons of other types are false in both directions, so there is no order of texts.
         let numbers = found.as_ref().and_then(Json::as_f64).zip(value.as_f64());
         let equal = found.as_ref().is_some_and(|found| same(found, value));
         match text_of(&condition["op"]) {
+            // Null counts as absent.
             "exists" => found.is_some_and(|found| !found.is_null()),
             "eq" => equal,
             "ne" => !equal,

@@ -1,4 +1,7 @@
 //! One small workflow of the corpus, with all replies of its agents.
+//!
+//! The replies are fixed, so that only faults differ between two runs of a case, and their
+//! histories can be compared line by line.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -68,6 +71,7 @@ impl Case {
             let broken = |error: serde_json::Error| Violation(format!("{}: {error}", self.name));
             let document: Json = serde_json::from_str(document).map_err(broken)?;
             let definition = drive::definition(&document, &Map::new())?;
+            // Two at a time, so that turns run in parallel and some still wait.
             let mut settings = Settings { max_parallel: 2, ..drive::settings() };
             (self.settings)(&mut settings);
             let mut host = Host::new(seeds, definition, Box::new(replies), settings)?;
@@ -76,6 +80,8 @@ impl Case {
         }
         let replies = FixedReplies::parse(self.replies)?;
         let names: BTreeSet<&str> = replies.states().collect();
+        // The states follow from the replies, so that a case cannot name a state that does not
+        // exist.
         let files = names.into_iter().map(|name| {
             let front = self.frontmatter.iter().find(|(state, _)| *state == name);
             let front = front.map_or_else(String::new, |(_, front)| format!("---\n{front}\n---\n"));
@@ -104,6 +110,8 @@ impl Case {
     /// Checks that a run without faults uses all replies.
     pub(super) fn check_all_replies_used(&self, finished: usize) -> Result<(), Violation> {
         let replies = FixedReplies::parse(self.replies)?.count();
+        // Unused replies mean that the case does not test what it says. Documents of steps draw
+        // their replies, so they have no list to compare with.
         if finished == replies || self.steps.is_some() {
             return Ok(());
         }

@@ -1,4 +1,8 @@
 //! The workflows of the sweep: every tag, and every combination that has its own rule.
+//!
+//! Each case is as small as its rule allows, because the sweep runs it once for every fault at
+//! every call, and again for every call of a recovery. `case` explains the fields, `replies` the
+//! format of the lines. Rare combinations of several rules are left to the simulator.
 
 use raymond_core::budget::Micros;
 use raymond_core::run::program::Answers;
@@ -49,6 +53,8 @@ const CORPUS: &[Case] = &[
         ..Case::PLAIN
     },
     Case {
+        // A transition that would continue a conversation in another backend is refused with a
+        // reminder. A transition that opens a new conversation is allowed.
         name: "two-backends",
         frontmatter: &[("OTHER.md", "backend: other"), ("THERE.md", "backend: other")],
         replies: r#"
@@ -239,6 +245,8 @@ const CORPUS: &[Case] = &[
             main START.md | <goto>EXPENSIVE</goto>
             main EXPENSIVE.md | hm
             main EXPENSIVE.md | hm",
+        // Exactly two turns at the cost of `replies::COST`, so the second reminder has no money
+        // left.
         frontmatter: &[("EXPENSIVE.md", "budget: 0.08")],
         strictness: Strictness::Visits,
         ..Case::PLAIN
@@ -252,6 +260,7 @@ const CORPUS: &[Case] = &[
             main B.md | <result>done</result>
             main_w1 W.md | <goto>B</goto>
             main_w1 B.md | <result>w</result>"#,
+        // Two turns and a bit, so that the money ends while a call is pending and a worker waits.
         settings: |settings| settings.budget = Some(Micros(90_000)),
         ..Case::PLAIN
     },
@@ -347,6 +356,8 @@ const CORPUS: &[Case] = &[
         ..Case::PLAIN
     },
     Case {
+        // The only free place is taken by the worker that forks, so no end of another agent can
+        // help.
         name: "held-for-good",
         replies: r#"
             main START.md | <fork next="END">W</fork>
@@ -429,6 +440,7 @@ const CORPUS: &[Case] = &[
             main START.md | <result>{large}</result>",
         settings: |settings| {
             settings.budget = Some(Micros(1_000_000));
+            // More than the replies need, so that the loop ends by its result.
             settings.max_iterations = 9;
         },
         program: || repeated(None),
@@ -495,6 +507,7 @@ const CORPUS: &[Case] = &[
             RandomReplies { seed: 11, large: 100, ..ALWAYS_VALID },
             Answers::Backend,
         )),
+        // In the middle of the document, so that a resume reads large results back from blobs.
         stop: Some(3),
         ..Case::PLAIN
     },

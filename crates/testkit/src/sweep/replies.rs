@@ -17,6 +17,7 @@ use crate::sim::reply::{Reply, ReplySource, TurnRequest};
 use crate::violation::Violation;
 
 /// The cost of every prompt.
+// In millionths of a dollar; below the least share of 50,000, so that a full share pays for a turn.
 const COST: Cost = Cost::Reported(Micros(40_000));
 
 #[derive(Debug, Clone, Default)]
@@ -33,6 +34,7 @@ impl FixedReplies {
             };
             let (agent, state) = place.split_once(' ').ok_or_else(bad)?;
             let place = (agent.to_owned(), state.to_owned());
+            // 17,500 bytes, more than the 16 KiB that a record holds inline.
             let text = text.replace("{n}", "\n").replace("{large}", &"much ".repeat(3_500));
             replies.0.entry(place).or_default().push(text);
         }
@@ -51,9 +53,12 @@ impl FixedReplies {
 impl ReplySource for FixedReplies {
     fn reply(&self, request: TurnRequest<'_>, now: Timestamp) -> Reply {
         let replies = self.0.get(&(request.agent.to_owned(), request.state.to_owned()));
+        // By finished attempts: an interrupted attempt repeats its reply, so crashes use up no
+        // line.
         let reply = replies.and_then(|replies| replies.get(request.finished));
         let cost = if request.is_prompt() { COST } else { Cost::Free };
         let why = || "as planned".to_owned();
+        // A missing line fails the agent, so that an attempt too many shows in the history.
         let Some(reply) = reply else {
             return Reply::Fails(TurnFailure::Task { why: "nothing to say".to_owned() }, cost);
         };

@@ -74,7 +74,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
 fn item(text: &str) -> Option<(String, Shape)> {
     let mut lines = text.lines();
     let mut head = lines.next()?;
-    while head.starts_with("#[") {
+    while head.starts_with("#[") || head.starts_with("//") {
         if ["untagged", "transparent", "try_from"].iter().any(|word| head.contains(word)) {
             return None;
         }

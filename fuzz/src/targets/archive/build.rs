@@ -45,6 +45,7 @@ struct Entry {
 }
 
 pub(super) fn archive(dice: &mut Dice) -> Built {
+    // Rarely around the limit of 10,000 entries, because such an archive takes long to build.
     let number = if dice.below(500) == 0 { dice.below(12_000) } else { dice.below(4) };
     let entries: Vec<Entry> = (0..number).map(|index| entry(dice, index)).collect();
     let (mut bytes, mut directory) = (Vec::new(), Vec::new());
@@ -83,12 +84,17 @@ fn entry(dice: &mut Dice, index: u64) -> Entry {
     };
     let content =
         if dice.percent(50) { name.clone().into_bytes() } else { vec![b'x'; dice.index(40)] };
+    // Mostly honest: one false field makes the reader refuse the whole archive.
     let honest = !dice.percent(3);
     Entry {
         sum: if honest { sum(&content) } else { 1 },
         size: if dice.percent(3) { u32::MAX - 1 } else { length(&content) },
+        // 0x800 marks names in UTF-8, 1 an encrypted entry, 8 sizes that follow the content.
         flags: *dice.pick(&[0, 0, 0, 0, 0, 0, 0, 0x800, 1, 8]),
+        // 0 is stored, 8 deflated, 12 bzip2, 99 encrypted. The content here is always stored, so
+        // any other method is false.
         method: *dice.pick(&[0, 0, 0, 0, 0, 0, 0, 0, 8, 12, 99]),
+        // Files, but also a link, a directory and a pipe.
         mode: *dice.pick(&[0o100_644, 0o100_755, 0o100_644, 0, 0o120_777, 0o040_755, 0o010_644]),
         name,
         content,
@@ -96,9 +102,10 @@ fn entry(dice: &mut Dice, index: u64) -> Entry {
 }
 
 impl Entry {
-    /// Appends the fields that both headers have in the same order: from the flags to the length of the
-    /// name, without an extra field.
+    /// Appends the fields that both headers have in the same order: from the flags to the length
+    /// of the name, without an extra field.
     fn describe(&self, bytes: &mut Vec<u8>) {
+        // 0 and 0x21 are midnight of 1980-01-01, the first date that the format has.
         bytes.extend([self.flags, self.method, 0, 0x21].map(u16::to_le_bytes).concat());
         bytes.extend([self.sum, length(&self.content), self.size].map(u32::to_le_bytes).concat());
         let name = u16::try_from(self.name.len()).unwrap_or(u16::MAX);

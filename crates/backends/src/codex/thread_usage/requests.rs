@@ -73,7 +73,7 @@ impl Requests {
         match self.conversation {
             // The client writes the tokens of an answer before it runs the tools of that answer.
             Conversation::Calling => self.token_counts = TokenCounts::Missing,
-            // Other tools may still run. TokenCounts one request too many is safer than one too few.
+            // Other tools may still run. Counting one request too many is safer than one too few.
             Conversation::Called if self.client == ClientState::Working => {
                 self.conversation = Conversation::Asked;
             }

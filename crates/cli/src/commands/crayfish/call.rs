@@ -40,6 +40,7 @@ pub(super) fn call(flags: &Crayfish) -> Result<u8, Failure> {
     }
     let runtime = crate::runtime::runtime()?;
     let failed = |error| Failure::environment(format!("could not listen for signals: {error}"));
+    // Before the request is read: a caller may cancel while it still sends it.
     let signals = runtime.block_on(async { Signals::listen() }).map_err(failed)?;
     // `cancelled_by_caller` handles signals from here on.
     interrupts::hand_over_to(SignalOwner::Owner);
@@ -55,6 +56,8 @@ pub(super) fn call(flags: &Crayfish) -> Result<u8, Failure> {
         watch.abort();
         reply
     });
+    // Failures of steps are a part of the reply, so the exit code reports only whether there was a
+    // request.
     let code = if is_unread(&reply) { USAGE } else { 0 };
     let text = json::text(&reply.into_json(), Layout::OneLine) + "\n";
     // A caller that stopped reading must not keep this process, so a signal can interrupt the
@@ -89,6 +92,7 @@ async fn answer(flags: &Crayfish, cancel: &CancellationToken) -> Reply {
     };
     let (progress, told) = mpsc::unbounded_channel();
     let follower = Follower { cancel: cancel.clone(), progress };
+    // Even with `--quiet`: the channel is unbounded, so its items have to be taken.
     let printing = tokio::spawn(print_progress(told, flags.quiet));
     let reply = tool.call(request, follower).await;
     // Wait here, so that no progress line follows the reply.
@@ -100,6 +104,8 @@ async fn answer(flags: &Crayfish, cancel: &CancellationToken) -> Reply {
 async fn request() -> Result<Value, Reply> {
     let (hand_in, handed) = oneshot::channel();
     let read = move || hand_in.send(read_limited(io::stdin().lock())).ok();
+    // Not `spawn_blocking`: the end of the runtime would wait for that thread, which may be blocked
+    // in the read for ever.
     std::thread::Builder::new().spawn(read).map_err(|error| {
         Reply::failed(
             ErrorCode::Internal,
@@ -111,6 +117,7 @@ async fn request() -> Result<Value, Reply> {
     // The channel closes without a value only if the thread panicked.
     let bytes = match handed.await {
         Ok(Ok(bytes)) => bytes,
+        // `read_limited` can return only an `io::Error`, so its text marks the limit.
         Ok(Err(error)) if error.to_string() == too_large() => {
             let large = Problem::new("", ProblemCode::TooLarge, error.to_string());
             return Err(bad(format!("could not read the request: {error}"), vec![large]));

@@ -38,6 +38,7 @@ async fn stop_signal(signals: &mut Signals) {
 /// Returns when the reader of stdout closed it, or the parent process died.
 async fn caller_gone() {
     let stdout = stdout();
+    // A file has no reader that could leave.
     if fstat(&stdout).is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_file()) {
         return std::future::pending().await;
     }
@@ -45,6 +46,7 @@ async fn caller_gone() {
     let mut beat = tokio::time::interval(POLL_INTERVAL);
     loop {
         beat.tick().await;
+        // A dead parent is replaced by another process, so the number of the parent changes.
         if getppid() != parent || is_closed(&stdout) {
             return;
         }
@@ -53,6 +55,7 @@ async fn caller_gone() {
 
 /// Whether the other end of a pipe or socket is closed.
 fn is_closed(stream: &impl AsFd) -> bool {
+    // No event is requested, because `poll` always reports errors and hang-ups.
     let mut polled = [PollFd::new(stream, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;

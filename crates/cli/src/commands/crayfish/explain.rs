@@ -39,6 +39,7 @@ pub(crate) fn explain(flags: &Explain) -> Result<u8, Failure> {
         print_json(object(&document))?;
         return Ok(0);
     }
+    // Without a terminal there is no edge, so the widest line applies.
     let (edge, name) = (edge(&stdout()).min(WIDEST), heading());
     let mut text = sanitized(&format!("{}\n", title(&document)));
     for line in shared(&document) {
@@ -68,6 +69,7 @@ fn step_text(line: &Line, edge: usize, style: Style) -> String {
     let continued = if below.is_empty() { " ".repeat(lead.width()) } else { below.clone() };
     let head = room(head.trim_end(), edge.saturating_sub(lead.width()).max(LEAST), "");
     let head = head.replace('\n', &format!("\n{continued}"));
+    // The style is added behind the wrapping, because escape sequences would count as columns.
     let rest = head.strip_prefix(name.as_str()).unwrap_or_default();
     let mut text = format!("{lead}{style}{name}{style:#}{rest}\n");
     let width = edge.saturating_sub(below.width()).max(LEAST);

@@ -20,6 +20,8 @@ pub(crate) fn validate(flags: &Validate) -> Result<u8, Failure> {
     let workspace = flags.workspace.as_deref().unwrap_or_else(|| Path::new("."));
     let schema_dirs = SchemaDirs::open(workspace, &flags.schemas.paths)?;
     let check = |path: &'_ PathBuf| (documents::name(path), check(path, &schema_dirs));
+    // All documents are checked before the first line is printed, because the JSON output starts
+    // with the verdict about all of them.
     let checked: Vec<(String, Checked)> = flags.files.iter().map(check).collect();
     let (all, wrong) = (checked.len(), checked.iter().filter(|(_, found)| found.is_err()).count());
     if flags.json {
@@ -52,6 +54,7 @@ fn print_findings(checked: Vec<(String, Checked)>) -> Result<(), Failure> {
                 let steps = counted(steps as u64, "step");
                 print_text(&format!("{}: valid, {steps}\n", sanitized(&file)))?;
             }
+            // Printed, not returned: the other documents are checked, too.
             Err(unfit) => Failure::from(unfit).print(),
         }
     }

@@ -22,7 +22,6 @@ pub(super) struct Binary {
     home: PathBuf,
 }
 
-/// A running child.
 pub(super) struct Running {
     child: Child,
     stderr: Lines<BufReader<ChildStderr>>,
@@ -64,6 +63,7 @@ impl Binary {
         directory::command(arguments);
         #[expect(clippy::disallowed_methods, reason = "an interactive child, see above")]
         let mut command = Command::new(&self.path);
+        // A Ctrl-C drops the future of the act; its child must not outlive the demo.
         command.args(arguments).current_dir(&self.home).kill_on_drop(true);
         // The user's own configuration must not change the demo.
         command.env("XDG_CONFIG_HOME", &self.home);

@@ -43,6 +43,8 @@ pub(super) struct DemoDirectory {
 impl DemoDirectory {
     /// Writes the workflows into a new directory.
     pub(super) fn set() -> Result<Self, Failure> {
+        // A random name: another user of a shared temporary directory cannot prepare a directory in
+        // advance.
         let name = format!("raymond-demo-{}", &clock::nonce().to_string()[..8]);
         let directory = std::env::temp_dir().join(name);
         write(&directory).map_err(|error| {
@@ -71,7 +73,6 @@ impl DemoDirectory {
         Ok(text.lines().count())
     }
 
-    /// Prints a file.
     pub(super) fn show(&self, name: &str) -> Result<(), Failure> {
         let path = self.directory.join(name);
         let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
@@ -89,7 +90,6 @@ impl DemoDirectory {
         ));
     }
 
-    /// Removes the directory.
     pub(super) fn remove(&self) -> Result<(), Failure> {
         fs::remove_dir_all(&self.directory).map_err(|error| {
             let directory = self.directory.display();
@@ -105,6 +105,8 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 }
 
 fn write(directory: &Path) -> io::Result<()> {
+    // Private, and `create` fails for a directory that exists: another user could have put states
+    // into it.
     fs::DirBuilder::new().mode(0o700).create(directory)?;
     // Runs are stored beside the nearest `.git`, so this directory must be a project of its own.
     fs::create_dir(directory.join(".git"))?;
@@ -117,7 +119,6 @@ fn write(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Prints the title of an act.
 pub(super) fn title(text: &str) {
     let style = Style::new().bold();
     print(&format!("\n{style}{text}{style:#}"));
@@ -156,6 +157,6 @@ pub(super) fn kill(process: Option<u32>) {
 }
 
 fn print(text: &str) {
-    // A closed stderr must not stop the demo.
+    // A closed stdout must not stop the demo.
     writeln!(anstream::stdout(), "{text}").ok();
 }

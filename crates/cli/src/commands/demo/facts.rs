@@ -36,6 +36,7 @@ impl Facts {
             workers_at_once: 0,
         };
         let mut at_work = BTreeSet::new();
+        // An unreadable record ends the facts. The demo then fails, because its claims do not hold.
         let steps = seen.records().map_while(Result::ok).flat_map(|record| record.steps);
         for event in steps.flat_map(|step| step.events) {
             facts.note(&event, &mut at_work);
@@ -48,6 +49,7 @@ impl Facts {
             self.states.insert((agent.clone(), *visit), state.clone());
         } else if let Event::TurnStarted { turn, plan, .. } = event {
             self.started.push((turn.clone(), plan.clone()));
+            // `main` forks the workers and is not one of them.
             if turn.agent != AgentId::main() {
                 at_work.insert(turn.agent.clone());
                 self.workers_at_once = self.workers_at_once.max(at_work.len());
@@ -105,6 +107,7 @@ fn conversation<'a>(plan: &'a SessionPlan, names: &mut Vec<&'a SessionId>) -> Op
             let from = name(from);
             Some(format!("works in {}, a branch of {from}", name(to)))
         }
+        // Scripts carry the conversation of their agent along but say nothing in it.
         SessionPlan::Carry => None,
     }
 }

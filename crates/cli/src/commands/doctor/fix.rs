@@ -18,6 +18,7 @@ pub(super) async fn fix(project: &Project) -> Vec<String> {
         deeds.push(end(project, &run).await);
     }
     for run in never_started {
+        // Zero records: `discard` checks under the lock that the run has not started meanwhile.
         deeds.push(match discard(project, &run, 0) {
             Ok(()) => format!("removed {run}, which never started"),
             Err(error) => format!("could not remove {run}: {error}"),

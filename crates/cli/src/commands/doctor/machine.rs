@@ -20,6 +20,7 @@ use crate::{backends, failure::Failure, probe, settings};
 pub(super) async fn programs(project: &Project) -> Vec<Finding> {
     let loaded = config::load(project);
     let configuration = configuration(project, loaded.as_ref().err());
+    // A broken configuration is one finding. The other checks continue with the defaults.
     let config = loaded.unwrap_or_default();
     let mut findings = Vec::new();
     for kind in CLIENTS {
@@ -81,6 +82,7 @@ fn fits(
 
 /// Warns of an installed client that refuses to skip its permission checks for root.
 fn root(kind: &ClientKind, config: &Layer) -> Option<Finding> {
+    // A client that is not installed needs no warning about root.
     kind.check_program(backends::command(kind, config).as_ref()).ok()?;
     let environment = config.environment.as_ref().and_then(|names| names.value.as_deref());
     let problem = (kind.check_skipping)(environment).err()?;
@@ -101,6 +103,8 @@ fn configuration(project: &Project, wrong: Option<&Failure>) -> Finding {
 /// Checks the directories of runs and the free disk space.
 pub(super) fn storage(project: &Project) -> Vec<Finding> {
     let root = project.root.path();
+    // Before the first run there is no `.raymond/`, so the directory that will contain it is
+    // checked.
     let (place, name) = if root.exists() {
         (root, ".raymond/".to_owned())
     } else {
@@ -111,10 +115,12 @@ pub(super) fn storage(project: &Project) -> Vec<Finding> {
     let name = temporary.display().to_string();
     findings.push(health::folder("temporary", &folder(&temporary, name, false)));
     if let Ok(found) = statvfs(place) {
+        // `f_bavail`, not `f_bfree`: the difference is reserved for root.
         let free = found.f_bavail.saturating_mul(found.f_frsize);
         findings.push(health::room(free, DISK_SPACE_NEEDED));
     }
     let runs = project.runs().unwrap_or_default();
+    // The first run writes the ballast, so without runs its absence is normal.
     if !runs.is_empty() {
         findings.extend(ballast(root));
         let sizes = runs.iter().map(|run| size_of(&project.paths(run).transcripts));
@@ -129,6 +135,7 @@ fn folder(path: &Path, name: String, is_private: bool) -> Folder {
     let owner = private.map(std::os::unix::fs::MetadataExt::uid);
     Folder {
         name,
+        // Only in `.raymond/` does Raymond refuse links; a temporary directory may be one.
         is_link: is_private && path.is_symlink(),
         writable: found.is_some() && access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok(),
         foreign: owner.filter(|owner| *owner != geteuid().as_raw()),

@@ -19,6 +19,7 @@ pub(super) async fn repository(project: &Project) -> Finding {
 async fn look(git: &Path, project: &Project) -> Repository {
     let place = project.root.project();
     let inside = probe::output(git, &["rev-parse", "--is-inside-work-tree"], place).await;
+    // Git fails outside of a work tree. A git that does not answer in time looks the same here.
     if inside.is_err() {
         return Repository::None;
     }

@@ -29,6 +29,7 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
             return vec![Finding::fail("runs", text, remedy)];
         }
     };
+    // One scan of all processes for all runs, because the scan is slow.
     let processes = find_marked();
     let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
     let (mut findings, mut never_started) = (Vec::new(), Vec::new());
@@ -39,6 +40,7 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
                 findings.extend(of_run(project, &seen));
                 findings.extend(left(project, &seen, &processes));
             }
+            // The status of a run without an intact record is unknown, so it is not counted.
             Examined::Damaged(seen) => {
                 findings.extend(of_run(project, &seen));
                 findings.extend(left(project, &seen, &processes));
@@ -54,6 +56,7 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
             }
         }
     }
+    // The counts are complete only now, but the summary belongs above the details.
     findings.insert(0, summary(all.len(), &counts));
     if !never_started.is_empty() {
         let text = format!("never started: {}", never_started.join(", "));
@@ -119,6 +122,7 @@ fn left(project: &Project, seen: &Inspection, processes: &[MarkedProcess]) -> Op
     if commands.is_empty() {
         return None;
     }
+    // A copy of this run may be in use elsewhere; its processes carry the same marker.
     Some(match check_endable(project, &seen.header) {
         Ok(()) => health::left_running(seen.header.run.as_str(), &commands),
         Err(why) => {

@@ -26,12 +26,14 @@ impl Directory {
     /// Returns the directory that the user gave, or the default.
     pub(super) fn named(flags: &Init, usual: &str) -> Result<Self, Failure> {
         let path = flags.directory.as_deref().unwrap_or_else(|| Path::new(usual));
+        // The name becomes part of commands in the README, which a user pastes into a shell.
         let name = path.to_str().filter(|name| !name.chars().any(char::is_control));
         let Some(name) = name else {
             let shown = sanitized(&path.display().to_string());
             return Err(Failure::usage(format!("{shown:?} is not a valid folder name")));
         };
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        // Git ignores `.raymond`, and `.git` belongs to git: a workflow there would be lost.
         for taken in [".raymond", ".git"] {
             if absolute.components().any(|part| part.as_os_str() == taken) {
                 let failure = Failure::usage(format!("{name} cannot contain a workflow"));

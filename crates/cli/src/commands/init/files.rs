@@ -1,4 +1,8 @@
 //! Writes a set of files completely or not at all, and never overwrites a file.
+//!
+//! A workflow with half of its states would look valid to the user but fail later. The files are
+//! written directly and removed after an error. A crash can leave a part of them behind; the next
+//! `init` then refuses and names them.
 
 use std::borrow::Cow;
 use std::fs;
@@ -10,14 +14,12 @@ use crate::examples::Example;
 use crate::failure::Failure;
 use crate::sanitize::sanitized;
 
-/// A file to write.
 #[derive(Debug, Clone)]
 pub(super) struct File {
     /// The path below the directory, with `/`.
     pub(super) name: String,
     pub(super) content: Cow<'static, [u8]>,
     pub(super) executable: bool,
-    /// The purpose of the file.
     pub(super) purpose: Option<String>,
 }
 
@@ -37,6 +39,7 @@ pub(super) fn existing(directory: &Path, files: &[File]) -> Result<Vec<String>, 
     let mut found = Vec::new();
     for File { name, .. } in files {
         let path = directory.join(name);
+        // Not `exists`, which follows links: a broken link would look like a free name.
         match fs::symlink_metadata(&path) {
             Ok(_) => found.push(name.clone()),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -51,6 +54,7 @@ pub(super) fn existing(directory: &Path, files: &[File]) -> Result<Vec<String>, 
 
 /// Writes all files. If one fails, removes the files written before it.
 pub(super) fn write(directory: &Path, files: &[File]) -> Result<(), Failure> {
+    // Tracks only what this call creates, so that `undo` cannot remove a file that existed before.
     let mut made = Made::default();
     for file in files {
         let path = directory.join(&file.name);
@@ -100,6 +104,7 @@ impl Made {
     /// Removes what was created. A failure is ignored, because the error that led here is the one
     /// to report.
     fn undo(self) {
+        // Files first: a folder can be removed only when it is empty.
         for file in self.files.iter().rev() {
             fs::remove_file(file).ok();
         }
@@ -118,6 +123,7 @@ fn refused(path: &Path, error: &io::Error) -> Failure {
 fn no_folder(path: &Path) -> Failure {
     let mut ancestors: Vec<&Path> = path.ancestors().collect();
     ancestors.reverse();
+    // The error names the file that is in the way, not the path below it.
     let found = ancestors.into_iter().find(|path| path.exists() && !path.is_dir());
     let failure = Failure::usage(format!("{} is not a folder", shown(found.unwrap_or(path))));
     failure.hint("choose a folder that does not exist yet")

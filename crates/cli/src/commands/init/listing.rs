@@ -60,6 +60,7 @@ fn add_tests(listing: &mut Listing, folder: &Path, name: &str) {
 
 /// Finds the top of the repository of a directory.
 pub(super) fn repository(directory: &Path) -> Option<PathBuf> {
+    // In a linked worktree or a submodule `.git` is a file.
     let is_top = |path: &&Path| path.join(".git/HEAD").exists() || path.join(".git").is_file();
     directory.ancestors().find(is_top).map(Path::to_owned)
 }
@@ -68,6 +69,7 @@ pub(super) fn repository(directory: &Path) -> Option<PathBuf> {
 fn beginning(path: &Path) -> String {
     let mut bytes = Vec::new();
     match fs::File::open(path).map(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)) {
+        // Some editors write a byte order mark, which would make TOML and JSON invalid.
         Ok(Ok(_)) => String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').to_owned(),
         Ok(Err(_)) | Err(_) => String::new(),
     }

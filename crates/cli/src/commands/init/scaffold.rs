@@ -74,6 +74,7 @@ impl<'f> Scaffold<'f> {
         let file = |(name, text, what): (&str, &str, &str)| File {
             name: name.to_owned(),
             content: fill(text).into_bytes().into(),
+            // Raymond starts `.sh` states with bash, so they need no permission to execute.
             executable: false,
             purpose: Some(fill(what)),
         };
@@ -179,6 +180,8 @@ impl<'f> Scaffold<'f> {
                     "\n  # Also found here. With several lines, the first that fails ends the check:",
                 );
             }
+            // Only as comments: the strongest check is enough to start with, and the user may add
+            // others.
             write!(body, "\n  # {} # {file}", other.line).ok();
         }
         body

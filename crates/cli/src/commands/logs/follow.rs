@@ -58,6 +58,8 @@ impl TurnFollower<'_> {
                 }
             };
             let followed = follower.poll(&mut take).map_err(Failure::from)?;
+            // `poll` takes a callback that cannot fail, so the callback keeps the first error until
+            // here.
             std::mem::replace(&mut told, Ok(()))?;
             if followed == Followed::Over {
                 break;
@@ -100,6 +102,8 @@ impl TurnFollower<'_> {
     fn read_transcripts(&mut self) -> Result<(), Stop> {
         for OpenTurn { turn, reading } in self.open.values_mut() {
             if reading.is_none() {
+                // The transcript appears some time after the record of the start, so an error now
+                // means nothing.
                 *reading = self.source.transcript(turn).and_then(Result::ok);
             }
             if let Some(reading) = reading {
@@ -114,6 +118,8 @@ impl TurnFollower<'_> {
         let Some(open) = self.open.remove(&turn.attempt.turn.agent) else { return Ok(()) };
         let transcript = || self.source.transcript(turn).and_then(Result::ok);
         match open.reading.or_else(transcript) {
+            // The client may have written more since `read_transcripts`, so the rest is read before
+            // the end.
             Some(reading) => {
                 self.page.hear(&open.turn.attempt);
                 reading.finish(self.page)?;

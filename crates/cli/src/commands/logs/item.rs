@@ -12,7 +12,6 @@ pub(super) struct LogItem {
     pub(super) text: String,
 }
 
-/// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,

@@ -26,7 +26,6 @@ fn note_unread(read: Result<(), Unreadable>, page: &mut Page) -> Result<(), Stop
     }
 }
 
-/// An open transcript.
 pub(super) struct Reading {
     transcript: Transcript,
     recount: TranscriptParser,
@@ -42,7 +41,6 @@ impl Reading {
         note_unread(read, page)
     }
 
-    /// Prints the rest.
     pub(super) fn finish(self, page: &mut Page) -> Result<(), Stop> {
         let Self { transcript, mut recount } = self;
         let mut told = Ok(());
@@ -58,6 +56,7 @@ fn hear(
     page: &mut Page,
     told: &mut Result<(), Stop>,
 ) {
+    // The reader of stdout is gone, but the parser cannot be stopped in the middle of a read.
     if told.is_err() {
         return;
     }
@@ -117,6 +116,8 @@ impl Source {
 
     /// Prints the recorded outcome of a turn without a transcript.
     pub(super) fn recorded(&self, turn: &Turn, page: &mut Page) -> Result<(), Stop> {
+        // Only failed and stopped scripts leave output files; the output of others is in the
+        // journal.
         if matches!(turn.outcome, Some(Outcome::Failed { .. } | Outcome::Interrupted { .. })) {
             self.left(turn, Kind::Text, page)?;
             self.left(turn, Kind::Stderr, page)?;
@@ -181,7 +182,9 @@ fn missing(turn: &Turn, error: &io::Error) -> Option<String> {
 
 /// Returns the end of a file that may be large, with a mark for the omitted part.
 fn tail(path: &Path) -> io::Result<String> {
+    // In bytes: about a screen of text, in which the last lines usually name the error.
     const LONGEST: u64 = 4 * 1024;
+    // An agent could have put a pipe in place of the file, and opening a pipe would block.
     if !std::fs::metadata(path)?.is_file() {
         return Ok(String::new());
     }
@@ -193,6 +196,7 @@ fn tail(path: &Path) -> io::Result<String> {
     if length <= LONGEST {
         return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
+    // The cut may be inside a character of UTF-8, which has at most three continuation bytes.
     let is_inner = |byte: &&u8| (**byte & 0b1100_0000) == 0b1000_0000;
     let torn = bytes.iter().take(3).take_while(is_inner).count();
     Ok(format!("…{}", String::from_utf8_lossy(&bytes[torn..])))

@@ -89,7 +89,6 @@ impl Page {
         self.shape
     }
 
-    /// Starts the output.
     pub(super) fn open(&mut self, run: &RunId) -> Result<(), Stop> {
         if self.shape == Shape::Json {
             let version = json::VERSION;
@@ -98,7 +97,6 @@ impl Page {
         Ok(())
     }
 
-    /// Ends the output.
     pub(super) fn close(&mut self) -> Result<(), Stop> {
         if self.shape == Shape::Json {
             writeln!(self.out, "]}}")?;
@@ -110,7 +108,6 @@ impl Page {
         Ok(self.out.flush()?)
     }
 
-    /// Starts a turn.
     pub(super) fn begin(&mut self, attempt: &Attempt) -> Result<(), Stop> {
         match self.shape {
             Shape::Raw => {}
@@ -134,7 +131,6 @@ impl Page {
         self.speaker = Some(attempt.clone());
     }
 
-    /// Ends a turn.
     pub(super) fn end(&mut self) -> Result<(), Stop> {
         if self.shape == Shape::Json {
             write!(self.out, "]}}")?;
@@ -142,7 +138,6 @@ impl Page {
         Ok(())
     }
 
-    /// Prints the title of a turn.
     pub(super) fn title(&mut self, attempt: &Attempt) -> Result<(), Stop> {
         if self.shape != Shape::Text {
             return Ok(());
@@ -163,12 +158,12 @@ impl Page {
         let line = console::format_line(attempt.started, &line);
         match self.reader {
             Reader::Terminal => writeln!(self.out, "{line}")?,
+            // This writer is not anstream's, which would remove styles itself.
             Reader::Other => writeln!(self.out, "{}", anstream::adapter::strip_str(&line))?,
         }
         Ok(())
     }
 
-    /// Prints an item.
     pub(super) fn item(&mut self, item: &LogItem) -> Result<(), Stop> {
         match self.shape {
             Shape::Raw => return Ok(()),
@@ -178,6 +173,8 @@ impl Page {
             }
             Shape::Json => {
                 let before = if self.words > 0 { "," } else { "" };
+                // Not sanitized: `json::text` escapes control characters, and a program needs the
+                // exact text.
                 let object = json!({ "kind": item.kind.as_str(), "text": item.text });
                 let text = json::text(&redacted_json(object), Layout::OneLine);
                 write!(self.out, "{before}{text}")?;
@@ -253,5 +250,6 @@ fn object(attempt: &Attempt) -> serde_json::Value {
 /// Returns the charge; `None` if the cost is unknown.
 fn spent(end: &End) -> Option<f64> {
     let Charge { amount, basis } = end.charge;
+    // Zero dollars would claim that an unpriced turn was free.
     (basis != Basis::Unpriced || amount > Micros::ZERO).then(|| amount.dollars())
 }

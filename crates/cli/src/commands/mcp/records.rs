@@ -47,6 +47,7 @@ fn shown(project: &Project, look: &Inspection) -> Json {
     if let Some(flow) = run.program.steps() {
         object["steps"] = steps(run, flow);
     }
+    // Before the results are added: results are data for the caller and stay unchanged.
     let mut object = redacted_json(object);
     object["results"] = json::results(&look.head, &blobs);
     object
@@ -57,6 +58,7 @@ fn steps(run: &Run, flow: &StepsState) -> Json {
     let mut states: BTreeMap<Key, &str> = BTreeMap::new();
     states.extend(flow.branches.keys().filter_map(|id| at(run, flow, id)));
     let done = |ok: bool| if ok { "done" } else { "failed" };
+    // Behind the branches, so that a recorded result wins over the position of its branch.
     states.extend(flow.results.iter().map(|(key, stored)| (key.clone(), done(stored.ok))));
     let told = states.into_iter().map(|(key, state)| {
         let mut step =

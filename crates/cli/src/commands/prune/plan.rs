@@ -32,7 +32,6 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) struct RunToDelete {
     pub(super) run: RunId,
-    /// The status.
     pub(super) status: &'static str,
     pub(super) is_unfinished: bool,
     /// The last record: a newer one means that the run continued, so it is not deleted.
@@ -61,6 +60,7 @@ impl RunToDelete {
             status: seen.status.as_str(),
             is_unfinished: seen.status.is_unfinished(),
             seq: seen.head.seq,
+            // A damaged run without records has no time: its ledger contains only the default.
             last: (seen.head.seq > 0).then_some(seen.head.ledger.updated_at),
             size: discard::size(project, &run),
             run,
@@ -79,6 +79,7 @@ impl Plan {
     pub(super) fn by_age(project: &Project, rule: Rule, now: Timestamp) -> Result<Self, Failure> {
         let mut plan = Self { processes: find_marked(), ..Self::default() };
         for run in project.runs()? {
+            // A run that cannot be read has no known age, so only its name can select it.
             if let Examined::Readable(seen) = examine(project, &run) {
                 plan.take(project, &seen, rule, now);
             }

@@ -68,10 +68,13 @@ pub(super) const fn age(last: Timestamp, now: Timestamp) -> Span {
     Span(now.0.saturating_sub(last.0))
 }
 
-/// Returns the roundest age that still includes a run of this age: `5d` for five days and three hours.
+/// Returns the roundest age that still includes a run of this age: `5d` for five days and three
+/// hours.
 pub(super) fn reach(age: Span) -> Span {
+    // A day, an hour, a minute and a second, in milliseconds.
     const UNITS: [u64; 4] = [86_400_000, 3_600_000, 60_000, 1000];
     let unit = UNITS.into_iter().find(|unit| age.0 >= *unit).unwrap_or(1);
+    // Rounded down, so that `--older-than` with this age includes the run.
     Span((age.0 / unit * unit).max(1))
 }
 

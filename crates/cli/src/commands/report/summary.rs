@@ -56,6 +56,7 @@ impl Summary<'_> {
         match (self.place.status, self.failures()) {
             // Failures are listed even if the run continued without the failed agents.
             (Status::Completed, _) if collected(&self.head.run) > 0 => {}
+            // Quiet: the exit code or an earlier line reports this already.
             (Status::Completed, _) | (Status::Failed, Failures::Told) => return Vec::new(),
             (Status::Failed, Failures::Untold) => lines.extend(self.failed()),
             (
@@ -75,6 +76,7 @@ impl Summary<'_> {
     fn first(&self) -> String {
         let StatusSummary { status, why, .. } = self.place;
         let ledger = &self.head.ledger;
+        // Since the start or the last resume, because the time between two owners is not work.
         let took = Span(ledger.updated_at.0.saturating_sub(ledger.driven_since.0));
         let took = match status {
             Status::Completed => format!(" in {}", elapsed(took)),
@@ -105,6 +107,7 @@ impl Summary<'_> {
             _ => why.clone(),
         };
         let status = status.to_string();
+        // Wrapped without the style, whose escape sequences would count as columns.
         let line = self.wrapped(&format!("{status}{took}: {why}"), 2);
         match line.strip_prefix(&status) {
             Some(rest) => format!("{style}{status}{style:#}{rest}"),
@@ -136,6 +139,7 @@ impl Summary<'_> {
         let results = self.head.run.results().filter(|(agent, _)| !is_main(agent));
         let mut results: Vec<(&AgentId, String)> =
             results.filter_map(|(agent, result)| Some((agent, first_line(result)?))).collect();
+        // By number and not by text, so that worker 10 follows worker 9.
         results.sort_by_key(|(agent, _)| counters(agent));
         let more = results.len().saturating_sub(MOST_RESULTS);
         results.truncate(MOST_RESULTS);
@@ -208,6 +212,7 @@ impl Summary<'_> {
         let Head { run, ledger, .. } = self.head;
         let cap = run.settings.budget.map(|cap| format!(" of {cap}")).unwrap_or_default();
         let list = if run.spent > Micros::ZERO { " (list prices)" } else { "" };
+        // In a run of the tool the caller answers all agent steps, so Raymond spends nothing.
         if is_of_caller(run) {
             return Vec::new();
         }
@@ -252,6 +257,7 @@ fn lists(ledger: &Ledger) -> Lists {
     if asked.all(keeps) { Lists::OfAll } else { Lists::OfSome }
 }
 
+// Two blanks and a title of nine columns, as in `row`.
 const INDENT: usize = 11;
 
 /// Only the first result has a title.

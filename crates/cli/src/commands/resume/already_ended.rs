@@ -85,6 +85,7 @@ pub(super) fn end_cancelled(
     let ending = request::end_cancelled(project, run, options.how.takeover, &known);
     let ended = crate::runtime::runtime()?.block_on(ending);
     ended.map_err(|error| Failure::from(error).naming_run(run))?;
+    // Read again: `report_if_over` must see the end that was just recorded.
     let over = report_if_over(project, &runs::look(project, run)?, options)?;
     over.ok_or_else(|| {
         Failure::environment(format!("could not end all processes of the cancelled run {run}"))

@@ -63,6 +63,7 @@ pub(super) fn decide_edits(
     let failed = run.phase == Phase::Ended(Ending::Failed);
     let current = match (prepare(run.workflow.as_ref(), &run.program), edits) {
         (Ok(current), _) => current,
+        // The user has chosen the pinned states, so a broken workflow does not matter.
         (Err(_), Edits::Ignore) => return as_pinned(None),
         (Err(error), Edits::Adopt) => return Err(unusable(run, error)),
         (Err(error), Edits::Undecided) if failed => return Err(unusable(run, error)),

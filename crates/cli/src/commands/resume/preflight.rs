@@ -46,6 +46,7 @@ pub(super) fn check_requirements(
     let check = |settings: &Settings| {
         let demand = Requirements { settings, catalog: &catalog };
         let found = match adopted {
+            // Edited states were never checked, so all rules of a start apply to them.
             Some(_) => demand.of_start(&reachable),
             None => demand.of_resume(&reachable),
         };
@@ -75,6 +76,7 @@ pub(super) fn usable(
 ) -> Result<UsableBackends, Failure> {
     let config = config::load(project)?;
     let definition = adopted.map_or(pinned, |current| &current.definition);
+    // From the current places of the agents: a client that only earlier states used may be missing.
     let ahead = Reachability::from_states(definition, run.places());
     backends::usable(&config, settings, &ahead)
 }
@@ -112,6 +114,7 @@ pub(super) fn check_cap(head: &Head, settings: &Settings) -> Result<(), Failure>
         Some(cap) if (is_over || is_new) && cap <= run.spent => {
             let command = StatusSummary::of(head, Status::OverBudget).next_command;
             Err(Failure::usage(format!("{} is spent already, but the cap is {cap}", run.spent))
+                // Exit code 5, as for a run that ends over budget.
                 .code(Status::OverBudget.exit_code())
                 .hint(format!("--budget is the new total: {command}")))
         }

@@ -56,6 +56,7 @@ fn loop_summary(ralph: &Ralph, settings: &Settings, definition: &Definition) -> 
 /// Returns the names of the backends for the first line.
 fn asked_backends<'a>(settings: &'a Settings, definition: &'a Definition) -> Vec<&'a str> {
     let asked = backends::reachable_backends(settings, &Reachability::of(definition));
+    // The states may name real backends, but the replies answer for all of them.
     if backends::uses_only_replies(settings) && !asked.is_empty() {
         return vec![settings.backend.as_str()];
     }

@@ -1,4 +1,8 @@
-//! The five kinds of steps.
+//! The five kinds of steps, with their defaults and limits.
+//!
+//! A step is data that [`super::super::validate`] has checked: optional keys have their defaults,
+//! and keys that exclude each other are variants of an enum. Templates and paths in it are parsed
+//! but not filled in; [`super::super::render`] does that when the step is reached.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -92,6 +96,7 @@ pub struct Exec {
 
 impl Exec {
     /// Default time limit of one attempt.
+    // `timeoutMs` in docs/crayfish.md.
     pub const TIMEOUT: Span = Span::seconds(180);
 }
 
@@ -193,6 +198,7 @@ pub struct Source {
 impl Source {
     /// Returns the value, if that step has a result with `json`.
     pub fn lookup<'a>(&self, names: &'a dyn Namespaces) -> Option<&'a Value> {
+        // A failed step may have a result without `json`.
         let result = names.named(Root::Results, self.step.as_str())?;
         self.path.lookup(result.get("json")?)
     }
@@ -205,6 +211,7 @@ pub struct Agent {
     /// Data for the task.
     pub input: Option<Shape>,
     /// The schema of the answer.
+    // Shared, because every attempt of every iteration sends it.
     pub schema: Arc<Value>,
     /// The number of attempts in all, including the first.
     pub retries: Cap,
@@ -276,6 +283,7 @@ pub enum Order {
 
 impl Order {
     /// Default number of programs that a parallel loop runs at a time.
+    // `maxParallel` in docs/crayfish.md.
     pub const MAX_PARALLEL: u32 = 4;
     /// The highest number that a document may set.
     pub const MOST_PARALLEL: u32 = 1_000;

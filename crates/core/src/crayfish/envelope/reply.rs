@@ -1,4 +1,7 @@
 //! The reply to a call: done, requests for the caller, or a failure.
+//!
+//! It always contains the results and attempts so far, because a caller without a run has no other
+//! record of them. The JSON here must match the published schema ([`super::super::schema::REPLY`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,6 +75,7 @@ pub struct AgentRequest {
 impl Reply {
     /// Returns a failure from before any run was opened.
     pub fn failed(code: ErrorCode, message: impl Into<String>, errors: Vec<Problem>) -> Self {
+        // Nothing ran, so there are no results that the caller would have to keep.
         let failure = Failure { code, message: message.into(), step: None, errors };
         Self {
             run: None,

@@ -1,4 +1,7 @@
 //! The request of a call: a workflow, earlier results, and outputs for agent steps.
+//!
+//! All problems are reported at once, each with its pointer. Whether a step asked for an output is
+//! checked here as far as the document shows it; the engine checks the attempts of a run.
 
 use std::collections::BTreeMap;
 
@@ -88,6 +91,7 @@ impl Request {
                 let message = "this is a text: send the workflow itself, an object";
                 report.add_at("workflow", ProblemCode::WrongType, message);
             }
+            // Only the type is checked here: `Document::parse` reports the rest.
             Some(_) => drop(fields.object(report, "workflow")),
             None => {}
         }
@@ -110,6 +114,7 @@ impl Request {
             }
         });
         Some(Self {
+            // Placeholders: `parse` moves the large fields here after the checks.
             workflow: Value::Null,
             vars: Map::new(),
             agent_outputs: Map::new(),
@@ -122,8 +127,9 @@ impl Request {
         })
     }
 
-    /// Returns problems for outputs and attempts that no step of this document can have requested. An
-    /// output of a finished step, or of one not reached yet, is allowed: callers may repeat requests.
+    /// Returns problems for outputs and attempts that no step of this document can have requested.
+    /// An output of a finished step, or of one not reached yet, is allowed: callers may repeat
+    /// requests.
     pub fn unasked(&self, document: &Document) -> Vec<Problem> {
         let mut report = Report::new();
         for name in self.agent_outputs.keys() {
@@ -216,8 +222,10 @@ fn attempts_of(document: &Document, key: &Key) -> Option<u32> {
 fn asks(document: &Document, name: &str, run: Option<&RunId>) -> bool {
     if let Ok(id) = name.parse::<RequestId>() {
         let attempts = attempts_of(document, &id.key);
+        // An answer to another run must not be taken for this one.
         return id.run.as_ref() == run && attempts.is_some_and(|most| id.attempt <= most);
     }
+    // The id of a step in a loop stands for its first key that waits for an output.
     let by_id = || document.find(name).map(|index| &document.step(index).kind);
     name.parse().is_ok_and(|key| attempts_of(document, &key).is_some())
         || matches!(by_id(), Some(Kind::Agent(_)))
@@ -243,6 +251,7 @@ fn meant(report: &mut Report, document: &Document, name: &str) -> String {
 /// Returns the key and step of a name in `results` or `attempts`, if it is an exec or agent step.
 pub fn done(document: &Document, name: &str) -> Option<(Key, StepIndex)> {
     let key: Key = name.parse().ok()?;
+    // Replies show the latest result of a step in a loop under its id, and callers send it back.
     let by_id = || key.iterations.is_empty().then(|| document.find(name)).flatten();
     let step = document.find_key(&key).or_else(by_id)?;
     matches!(document.step(step).kind, Kind::Exec(_) | Kind::Agent(_)).then_some((key, step))

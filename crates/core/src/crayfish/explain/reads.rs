@@ -30,6 +30,7 @@ pub(super) fn agent(agent: &Agent) -> Option<String> {
 }
 
 /// Removes repeated paths and keeps their order.
+// A set would sort them, but authors look for the order in which the step names them.
 fn reads(from: Vec<String>) -> Option<String> {
     let mut once: Vec<String> = Vec::new();
     for path in from {

@@ -39,6 +39,7 @@ pub(super) fn first_line(text: &str) -> String {
     let text = text.trim();
     let line = text.lines().next().unwrap_or_default().trim_end();
     let cut: String = line.chars().take(LONGEST).collect();
+    // Compared with the whole text, because further lines are left out, too.
     if cut.len() == text.len() { cut } else { format!("{cut} …") }
 }
 
@@ -81,6 +82,7 @@ fn within(schema: &Value, levels: usize) -> String {
     match fields.get("type") {
         Some(Value::String(kind)) if kind == "object" => object(fields, levels),
         Some(Value::String(kind)) if kind == "array" => match fields.get("items") {
+            // The line shows only the outline of a schema, which may be deep.
             Some(items) if levels > 0 => format!("array of {}", within(items, levels - 1)),
             Some(_) | None => "array".to_owned(),
         },

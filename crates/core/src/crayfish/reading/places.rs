@@ -8,6 +8,7 @@ use crate::text::push_pointer_token;
 /// value around it. The text must be JSON; one pass finds all.
 pub fn places<'p>(text: &str, pointers: impl IntoIterator<Item = &'p str>) -> Vec<usize> {
     let pointers: Vec<&str> = pointers.into_iter().collect();
+    // A pointer may name a key that is missing: then the value around it is shown.
     let wanted = pointers.iter().flat_map(|pointer| with_parents(pointer)).collect();
     let found = Search { text, at: 0, wanted, found: BTreeMap::new() }.run();
     let nearest = |pointer: &&str| {
@@ -38,6 +39,7 @@ enum Open {
 impl<'p> Search<'_, 'p> {
     fn run(mut self) -> BTreeMap<&'p str, usize> {
         let (mut pointer, mut open) = (String::new(), Vec::new());
+        // The empty pointer names the whole document.
         self.meet(&pointer);
         while let Some(byte) = self.text.as_bytes().get(self.at).copied() {
             match byte {
@@ -79,6 +81,7 @@ impl<'p> Search<'_, 'p> {
                 pointer.truncate(*length);
                 let start = self.at;
                 self.string();
+                // Escapes in a key must be resolved, because pointers have the plain key.
                 let key: String =
                     serde_json::from_str(&self.text[start..self.at]).unwrap_or_default();
                 push_pointer_token(pointer, &key);

@@ -84,6 +84,7 @@ impl<'a> Scanner<'a> {
         let parsed = match number {
             // `-Infinity` is a word like `NaN`, but begins like a number.
             "-Infinity" => Err(Reason::Word(number.to_owned())),
+            // The parsers of Rust accept more than JSON: `+1`, `1.`, `inf`.
             number if !is_number(number.as_bytes()) => Err(Reason::BadNumber(number.to_owned())),
             number => parse(number).ok_or_else(|| Reason::TooLarge(number.to_owned())),
         };
@@ -150,6 +151,7 @@ impl<'a> Scanner<'a> {
     /// Returns the character of a UTF-16 unit; a high surrogate needs the low one after it.
     fn character(&mut self, first: u32) -> Option<char> {
         if !(0xd800..0xdc00).contains(&first) {
+            // A low surrogate alone is not a character, so `from_u32` refuses it.
             return char::from_u32(first);
         }
         if !self.takes("\\u") {
@@ -160,7 +162,9 @@ impl<'a> Scanner<'a> {
     }
 
     fn hex(&mut self) -> Option<u32> {
+        // `get` refuses to split a character; such a text has no four digits either.
         let digits = self.rest().get(..4)?;
+        // `from_str_radix` alone would accept a sign.
         if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
         }

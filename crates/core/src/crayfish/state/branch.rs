@@ -93,17 +93,23 @@ impl Branch {
                 }
             }
             StepEvent::Splits => {
+                // Only a `forEach` splits, and the frame of a `forEach` has a count.
                 let left = self.loops.last().and_then(|frame| frame.count).unwrap_or(0);
                 let last = BTreeMap::new();
                 self.at = Position::Waits { left, idle: left, failed: 0, broken: 0, last };
             }
             StepEvent::Leaves => {
                 let left = self.loops.pop();
+                // Steps after a parallel loop see the results of its last item, as after a
+                // sequential one.
                 if let Position::Waits { last, .. } = &mut self.at {
                     self.seen.append(last);
                 }
+                // The interpreter leaves only a loop that the branch is in; the fold accepts any
+                // event.
                 self.at = left.map_or(Position::Start, |frame| Position::Behind(frame.of));
             }
+            // These concern more than one branch, or a result: `StepsState::apply` handles them.
             StepEvent::Begun { .. }
             | StepEvent::Asks { .. }
             | StepEvent::Keeps { .. }
@@ -137,6 +143,7 @@ impl Branch {
     fn key_in(&self, loops: &[LoopFrame], step: &StepId) -> Key {
         let iteration =
             |frame: &LoopFrame| Iteration { of: frame.of.clone(), number: frame.number };
+        // Outermost first: the iterations that the branch was created in are around its own loops.
         let iterations = self.born.iter().cloned().chain(loops.iter().map(iteration)).collect();
         Key { iterations, step: step.clone() }
     }

@@ -28,6 +28,7 @@ pub enum StepEvent {
     Entered {
         step: StepId,
         /// The gate that it passes, and how many branches may be inside.
+        // Recorded with its limit, because the fold does not know the document.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gate: Option<(Gate, u32)>,
     },
@@ -38,6 +39,7 @@ pub enum StepEvent {
         most: u32,
     },
     /// A call brought outputs and results.
+    // Boxed, because a call would make every event of a branch as large as itself.
     Called(Box<Call>),
     /// A step takes an output of the caller.
     Takes {
@@ -68,6 +70,7 @@ pub enum StepEvent {
     Loops {
         turning: LoopFrame,
         /// The steps of its body whose earlier results become invisible.
+        // Recorded, because the fold does not know which steps are in the body.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         hides: Vec<StepId>,
     },
@@ -87,6 +90,7 @@ pub enum StepEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stored: Option<Stored>,
         /// Whether a loop around it collects failures.
+        // Recorded, because only the document says which loops collect failures.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         contained: bool,
     },

@@ -10,8 +10,9 @@ impl StepsState {
         self.gates.get(gate).is_none_or(Passage::is_open)
     }
 
-    /// Returns the oldest branch that waits at an open gate and may continue.
+    /// Returns a branch that waits at an open gate and may continue: the oldest of its gate.
     pub fn next_admitted(&self) -> Option<&AgentId> {
+        // Gates limit independent things, so the order between two open gates does not matter.
         let open = self.gates.values().filter(|passage| passage.is_open());
         let mut waiting = open.flat_map(|passage| &passage.waiting).map(|(_, agent)| agent);
         waiting.find(|agent| self.may_continue(agent))
@@ -35,6 +36,7 @@ impl StepsState {
         let place = (branch.number, agent.clone());
         let passage = self.gates.entry(gate.clone()).or_default();
         passage.most = most;
+        // A parked branch is tried again from its step, so it passes the gate that it waited at.
         passage.waiting.remove(&place);
         passage.inside.insert(agent.clone());
     }

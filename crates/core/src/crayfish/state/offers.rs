@@ -20,11 +20,12 @@ impl StepsState {
         if let Some(output) = self.offers.get(&request) {
             return Some(Offer::Output(request, output));
         }
+        // After the request id, which names the attempt and is never ambiguous.
         let names = [key.to_string(), key.step.to_string()];
         let (name, output) =
             names.into_iter().find_map(|name| Some((name.clone(), self.offers.get(&name)?)))?;
-        // A name without an attempt answers the attempt that the caller claims, or the first: an output
-        // for an earlier attempt must not answer a later one.
+        // A name without an attempt answers the attempt that the caller claims, or the first: an
+        // output for an earlier attempt must not answer a later one.
         let claimed = written(&self.claims, key).map_or(1, |(_, claimed)| claimed);
         Some(if claimed < attempt { Offer::Stale(name) } else { Offer::Output(name, output) })
     }

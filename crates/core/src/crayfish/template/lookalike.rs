@@ -25,6 +25,7 @@ pub(in crate::crayfish) fn lookalikes(text: &str) -> Vec<String> {
             let meant = meant(path).map(|path| format!("; did you mean `{{{{{path}}}}}`?"));
             found.push(format!("{whole} is text here{}", meant.unwrap_or_default()));
         }
+        // One byte, because `{` is one; the next brace may open an expression.
         rest = &rest[1..];
     }
     found

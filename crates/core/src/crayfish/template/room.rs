@@ -30,8 +30,8 @@ impl Room {
         Ok(())
     }
 
-    /// Takes room for a value at depth `outer`. Escapes of its strings are not counted: they can make
-    /// the text at most six times as long, so the result stays bounded.
+    /// Takes room for a value at depth `outer`. Escapes of its strings are not counted: they can
+    /// make the text at most six times as long, so the result stays bounded.
     pub(super) fn take_value(&mut self, value: &Value, outer: usize) -> Result<(), Overflow> {
         // A work list instead of recursion, because results may be nested up to the limit.
         let mut waiting = vec![(value, outer)];
@@ -40,6 +40,8 @@ impl Room {
                 return Err(Overflow::Levels);
             }
             match value {
+                // Each value counts one byte more than its text, for the comma or bracket behind
+                // it.
                 Value::Null | Value::Bool(true) => self.take(5)?,
                 Value::Bool(false) => self.take(6)?,
                 Value::Number(number) => self.take(number.to_string().len() + 1)?,

@@ -78,7 +78,8 @@ impl Shape {
                     }
                     Some(_) => pieces.push(Piece::Plain(Value::String(text.clone()))),
                     None => {
-                        // Continue with a placeholder, so that all problems are reported and not only the first.
+                        // Continue with a placeholder, so that all problems are reported and not
+                        // only the first.
                         complete = false;
                         pieces.push(Piece::Plain(Value::Null));
                     }
@@ -136,6 +137,7 @@ fn text(
         return template.fill_into(names, room).map(Value::String);
     };
     let value = found(path, names)?;
+    // The level counts, because the value is placed inside others: the whole must stay readable.
     room.take_value(value, level)?;
     Ok(value.clone())
 }

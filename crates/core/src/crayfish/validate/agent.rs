@@ -27,6 +27,7 @@ pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Age
     Some(Agent {
         prompt: prompt?,
         input: input?,
+        // Copied, because the document outlives the JSON that it was read from.
         schema: Arc::new(schema?.clone()),
         retries: retries.unwrap_or(Cap::AGENT),
         assignee,

@@ -13,6 +13,7 @@ const MOST: usize = 100;
 /// Returns texts of `env` and `steps` that look like an expression but are not, in document order.
 pub fn doubts(document: &Value) -> Vec<Problem> {
     let mut found = Vec::new();
+    // The stack is read from its end: `env` first, then the steps.
     let mut tasks: Vec<(String, &Value)> = ["steps", "env"]
         .into_iter()
         .filter_map(|key| Some((format!("/{key}"), document.get(key)?)))
@@ -39,6 +40,7 @@ pub fn doubts(document: &Value) -> Vec<Problem> {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
         tasks.extend(inside.into_iter().rev());
+        // Warnings do not stop a run, so a long list of them helps no author.
         if found.len() >= MOST {
             break;
         }

@@ -83,6 +83,7 @@ fn io(text: &mut Reader<'_, '_>, value: &Value, want: Want<'_>) -> Option<Io> {
         (has(&["in", "out"]), has(&["inputFrom", "inputSchema", "outputSchema"]));
     let mode = match fields.get("mode") {
         Some(_) => fields.choice(text.report, "mode", &Io::MODES)?,
+        // Files imply their mode; a stream has to be asked for (docs/crayfish.md).
         None if !files.is_empty() => "file",
         None => "none",
     };
@@ -193,6 +194,7 @@ fn source(text: &mut Reader<'_, '_>, value: &Value, want: Want<'_>) -> Option<So
             return None;
         }
     };
+    // Only noted, because the step may come later in the document.
     want(at, id?.to_owned());
     Some(Source { step: id?.parse().ok()?, path: path? })
 }

@@ -42,7 +42,8 @@ impl<'a> Fields<'a> {
         keys: &[&str],
     ) -> Self {
         for key in self.fields.keys().filter(|key| !keys.contains(&key.as_str())) {
-            // Only keys that are not used yet are suggested: the author cannot mean one that is present.
+            // Only keys that are not used yet are suggested: the author cannot mean one that is
+            // present.
             let absent = keys.iter().copied().filter(|key| !self.fields.contains_key(*key));
             let meant = report.meant(key, absent);
             let message = format!("{what} has no key {}{meant}", quoted(key));
@@ -106,6 +107,7 @@ impl<'a> Fields<'a> {
         match whole(value) {
             Some(n) if range.contains(&n) => Some(n),
             _ => {
+                // A number out of range is another mistake than a text, and has another code.
                 let number = value.as_number().map(ToString::to_string);
                 let number_like = number.is_some();
                 let found = number.unwrap_or_else(|| kind(value).to_owned());
@@ -185,6 +187,7 @@ fn kind(value: &Value) -> &'static str {
 }
 
 /// Returns the problem of a path that is not inside the workspace.
+// Only the text is checked. Links are checked when the file is opened, because they can change.
 pub(in crate::crayfish) fn leaving(path: &str) -> Option<&'static str> {
     if path.is_empty() {
         Some("a path cannot be empty")

@@ -1,4 +1,5 @@
-//! Reads the steps that contain steps: `if`, `forEach`, `while`. [`super::walk`] visits their lists.
+//! Reads the steps that contain steps: `if`, `forEach`, `while`. [`super::walk`] visits their
+//! lists.
 
 use serde_json::Value;
 
@@ -13,6 +14,7 @@ use crate::crayfish::problem_code::ProblemCode;
 pub(super) fn read_if(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<If> {
     let fields = fields.known(text.report, "an if step", keys::IF);
     let condition = condition(text, &fields, "cond");
+    // Only checked: the walk visits the steps in the list and fills it.
     list(text, &fields, "then");
     fields.array(text.report, "else");
     Some(If { condition: condition?, then: Vec::new(), otherwise: Vec::new() })
@@ -40,9 +42,11 @@ fn order(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Order {
             }
         }
     }
+    // Read even if the loop is sequential, so that their own problems are reported, too.
     let most = fields.whole(text.report, "maxParallel", &(1..=Order::MOST_PARALLEL.into()));
     let on_error = match fields.choice(text.report, "onError", &OnError::NAMES) {
         Some("collect") => OnError::Collect,
+        // An unknown word is reported already, and the document is not used then.
         Some(_) | None => OnError::Fail,
     };
     if !parallel {

@@ -46,7 +46,8 @@ impl<'a> Known<'a> {
             for step in steps {
                 if let Some(id) = step.get("id").and_then(Value::as_str) {
                     let of_another = known.insert(id, leaves(step, around));
-                    // Two steps with one id: the duplicate is reported elsewhere, so accept any field here.
+                    // Two steps with one id: the duplicate is reported elsewhere, so accept any
+                    // field here.
                     if of_another.is_some() {
                         known.insert(id, Leaves::Unknown);
                     }
@@ -82,6 +83,7 @@ impl<'a> Known<'a> {
                     Segment::Key(key) => key.clone(),
                     Segment::Index(index) => format!("[{index}]"),
                 };
+                // A path may read the failure of a step whose loop collects failures.
                 let mut all = fields.iter().chain(&OF_FAILURES);
                 if all.any(|known| *known == field) {
                     return None;

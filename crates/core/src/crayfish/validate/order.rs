@@ -6,6 +6,7 @@ use crate::crayfish::problem_code::ProblemCode;
 /// Sorts by the steps of the document; within a step the order of discovery stays.
 pub fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
     problems.sort_by_cached_key(|problem| {
+        // The entry that counts the others has no place in the document and stays last.
         (problem.code == ProblemCode::MoreProblems, step(&problem.path).collect::<Vec<_>>())
     });
     problems

@@ -35,6 +35,7 @@ impl<'a> Scope<'a> {
     pub(super) fn bind(&mut self, name: Option<&'a str>, origin: Origin) {
         match name {
             Some(name) => self.bound.entry(name).or_default().push(origin),
+            // Without this, every use of the local would be a problem that only repeats the first.
             None => self.unreadable += 1,
         }
     }
@@ -52,10 +53,11 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Returns the origin of the value at a path; an unbound local counts as the author's, because it is
-    /// reported as unknown anyway.
+    /// Returns the origin of the value at a path; an unbound local counts as the author's, because
+    /// it is reported as unknown anyway.
     pub(super) fn origin(&self, path: &Path) -> Origin {
         match path.root {
+            // Also variables of a request: its caller chooses the programs, too.
             Root::Vars => Origin::Author,
             Root::Results => Origin::Step,
             Root::Locals => {

@@ -31,6 +31,7 @@ pub(super) fn fault(
         return Some((ProblemCode::UnknownStep, format!("there is no step {name}{meant}")));
     };
     let unusable = |message: String| Some((ProblemCode::UnusableStep, message));
+    // Also in a loop: no step reads its result of an earlier iteration by `inputFrom`.
     if source == wanted.by {
         return unusable(format!("the step {name} cannot read its own output"));
     }

@@ -135,6 +135,7 @@ fn template(report: &mut Report, scope: &Scope<'_>, text: &str, used: Use) -> Op
         report.add(fault.code(), format!("{fault} ({advice})"));
     }
     for path in template.paths() {
+        // One problem for each expression: a path that is not allowed here need not lead anywhere.
         if let Some((code, message)) = misused(scope, path, used) {
             report.add(code, message);
             good = false;
@@ -142,6 +143,7 @@ fn template(report: &mut Report, scope: &Scope<'_>, text: &str, used: Use) -> Op
             good &= leads(report, scope, path);
         }
     }
+    // Only programs cannot receive it: the system ends arguments and variables at NUL.
     if used != Use::Agent && template.parts().iter().any(holds_nul) {
         report.add(ProblemCode::BadText, "a NUL character cannot be handed to a program");
         good = false;
@@ -151,6 +153,7 @@ fn template(report: &mut Report, scope: &Scope<'_>, text: &str, used: Use) -> Op
 
 /// Returns whether a variable decides which code a program runs.
 fn is_run(variable: &str) -> bool {
+    // Read by bash, by the loader, or by interpreters and tools that programs commonly start.
     const RUN: [&str; 9] = [
         "BASHOPTS",
         "BASH_ENV",

@@ -26,6 +26,7 @@ pub(super) fn head<'a>(report: &mut Report, value: &'a Value) -> (Option<Head>, 
         return (None, &[]);
     };
     let fields = fields.known(report, "a workflow", keys::DOCUMENT);
+    // For editors: only its type is checked.
     fields.string(report, "$schema");
     let name = fields.string(report, "name").map(str::to_owned);
     let version = fields.get("version").and_then(|version| {
@@ -38,6 +39,7 @@ pub(super) fn head<'a>(report: &mut Report, value: &'a Value) -> (Option<Head>, 
     let vars = fields.object(report, "vars").cloned().unwrap_or_default();
     let env = fields.object(report, "env").map(|env| {
         report.under("env", |report| {
+            // No scope is needed: `Use::Beforehand` refuses everything but `vars`.
             Reader { report, scope: &Scope::default() }.env(env, Use::Beforehand)
         })
     });

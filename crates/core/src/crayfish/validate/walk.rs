@@ -80,6 +80,7 @@ impl<'a> Walk<'a> {
                     if branch.next < branch.steps.len() {
                         self.report.turn_to(0, "/steps");
                         let message = format!("there are more than {} steps", self.limits.steps);
+                        // In chapter 0, so that it comes first, and even if the report is full.
                         self.report.insist(ProblemCode::TooManySteps, message);
                         return;
                     }
@@ -88,7 +89,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Visits the next step of a list, and plans the rest of the list and the steps inside that step.
+    /// Visits the next step of a list, and plans the rest of the list and the steps inside that
+    /// step.
     fn visit(&mut self, branch: OpenList<'a>) {
         let OpenList { list, parent, enclosing_loop, depth, .. } = branch;
         let (Some(value), Ok(position)) =
@@ -96,9 +98,11 @@ impl<'a> Walk<'a> {
         else {
             return;
         };
+        // Always fits: the limit of steps is far below `u32::MAX`.
         let index = StepIndex(u32::try_from(self.steps.len()).unwrap_or(u32::MAX));
         // Chapter 0 is for the document itself.
         self.report.chapter(index.0 + 1);
+        // The report is still at the step that was visited last, which may be nested deeper.
         self.report.leave(branch.pointer);
         self.report.enter(list.key());
         self.report.enter(&position.to_string());
@@ -123,6 +127,7 @@ impl<'a> Walk<'a> {
                 &[List::Body, List::Else, List::Then]
             }
         };
+        // By its key, because the kind may be unreadable.
         let is_loop = fields.get(List::Body.key()).is_some();
         let enclosing_loop = if is_loop { Some(index) } else { place.enclosing_loop };
         self.bind(&fields);
@@ -162,6 +167,7 @@ impl<'a> Walk<'a> {
             self.report.add_at("id", ProblemCode::DuplicateId, message);
             return None;
         }
+        // The first step keeps the id, so that references to it are still checked.
         self.by_id.insert(id.clone(), index);
         Some(id)
     }
@@ -193,11 +199,13 @@ impl<'a> Walk<'a> {
         if let Some("exec" | "agent" | "if" | "while") = kind {
             return;
         }
-        // An unreadable kind may be meant as a `forEach`: binding its local avoids follow-up problems.
+        // An unreadable kind may be meant as a `forEach`: binding its local avoids follow-up
+        // problems.
         let name = fields.get("itemVar").and_then(Value::as_str);
         let name = name.filter(|name| name::check(name).is_ok());
         let list =
             fields.get("listPath").and_then(Value::as_str).and_then(|path| path.parse().ok());
+        // An item comes from where its list comes: items of a result are the output of a step.
         let origin = list.map_or(Origin::Author, |list| self.scope.origin(&list));
         self.scope.bind(name, origin);
         self.tasks.push(Task::Unbind(name));

@@ -70,6 +70,8 @@ impl<'a> Scope<'a> {
             }
         }
         let parent = self.parent()?;
+        // The branch is an iteration of this loop. Its number is in `born`: the frame of a parallel
+        // loop stays at 0.
         let (place, frame) = parent.branch.loops.iter().enumerate().next_back()?;
         match (parent.binds(frame, name), self.branch.born.last()) {
             (Some(list), Some(born)) => parent.item(place, list, frame, born.number),
@@ -93,6 +95,8 @@ impl<'a> Scope<'a> {
         // A list in `locals` was bound further out: only the loops before `place` may be searched.
         let base = match list.root {
             Root::Vars => self.steps.vars.get(&list.name)?,
+            // The result that contained the list when the loop began, even if the body has replaced
+            // it.
             Root::Results => self.result(frame.list.as_ref()?)?,
             Root::Locals => self.local_within(place, &list.name)?,
         };

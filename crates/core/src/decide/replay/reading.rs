@@ -56,11 +56,13 @@ fn text<S: Sources>(
 ) -> Result<(), S::Error> {
     let text = whole(&finished.reply.text, sources)?;
     if run.program.steps().is_some() {
+        // A step has no tags: only its JSON value was read.
         finished.reply.read = json(&text);
         return Ok(());
     }
     let source = match run.scheduler.turns.get(&turn.agent).map(|turn| &turn.lane) {
         Some(Lane::Script) => Source::Script,
+        // Tags in the code of a message come second; the output of a script has no code.
         Some(Lane::Prompt(_)) | None => run.program.messages(),
     };
     // Large payloads were stored when the text was first read; here only their hashes are needed.

@@ -40,6 +40,8 @@ pub(super) fn take(
     };
     let mut moved = context.moved(tag, StackChange::Push(frame), session, &to);
     if let (Event::Moved { model, model_of, .. }, Some(named)) = (&mut moved, &invoke.model) {
+        // A model name means something to one backend only. If the target is a script, the backend
+        // of the next prompt decides.
         (*model, *model_of) = (Some(named.clone()), to.answers.clone());
     }
     decision.push(moved);

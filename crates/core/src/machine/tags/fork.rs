@@ -1,4 +1,8 @@
 //! Takes `fork`: spawns a worker for each tag, and continues.
+//!
+//! All forks of a message are one transition: if one of them cannot be taken, none is. A fork
+//! without room for its workers is held, and [`crate::decide::advance()`] takes it when workers
+//! have ended.
 
 use crate::agent::{Agent, Session};
 use crate::failure::Failure;
@@ -57,6 +61,7 @@ pub(super) fn take(
     }
     decision.push(moved);
     context.enter(decision, &to, input, context.session);
+    // After the parent, which gets its place in the queue before its workers (docs/language.md).
     for (id, worker) in names.into_iter().zip(workers) {
         decision.push(Event::AgentSpawned {
             agent: id.clone(),
@@ -64,6 +69,7 @@ pub(super) fn take(
             cwd: worker.cwd,
             attributes: worker.attributes.clone(),
         });
+        // `run` does not count this worker yet, and a resume may decide several forks at once.
         decision.new_workers += 1;
         decision.enter(Entry {
             agent: &id,
@@ -87,6 +93,7 @@ fn next_of(
     let mut handed = None;
     for (tag, target) in tags.iter().zip(targets) {
         let named = if let Tag::Goto { input, .. } = tag {
+            // The input of a `goto` beside forks is for the parent; each fork has its own.
             handed.clone_from(input);
             Some(target.clone())
         } else if let Tag::Fork { next: Some(next), .. } = tag {
@@ -103,6 +110,7 @@ fn next_of(
     match <[StateName; 1]>::try_from(states) {
         Ok([next]) => Ok((next, handed)),
         Err(states) => {
+            // A fault is journalled, so it names only the first few.
             let states = states.iter().take(10).map(ToString::to_string).collect();
             Err(Blocked::Fault(Fault::NextDiffers { states }))
         }
@@ -126,17 +134,19 @@ fn names(agent: &Agent, workers: &[Worker<'_>]) -> Result<Vec<AgentId>, Blocked>
     let numbers = (1..).map(|n| agent.forks.saturating_add(n));
     let names: Vec<AgentId> =
         workers.iter().zip(numbers).map(|(worker, n)| agent.id.worker(&worker.state, n)).collect();
+    // Each level of forks makes names of workers longer, and files of turns are named after them.
     if names.iter().any(|name| name.as_str().len() > AgentId::MAX) {
         return Err(Blocked::Failed(Failure::TooDeep { parent: agent.id.clone() }));
     }
     Ok(names)
 }
 
-/// Returns whether a held fork may fit now, without resolving its targets. Also returns true for a
-/// fork that is larger than the limit, so that [`super::take`] fails it.
+/// Returns whether a held fork may fit now, without resolving its targets.
 pub(crate) fn may_have_room(run: &Run, tags: &[Tag]) -> bool {
     let room = run.settings.max_agents.saturating_sub(run.live_workers()) as usize;
     let forks = |tag: &&Tag| tag.name() == TagName::Fork;
+    // A fork that can never fit counts as fitting, so that `take` fails it instead of waiting for
+    // ever.
     let too_large = tags.len() > run.settings.max_agents as usize;
     // At most one tag is a `goto`, so counting forks matters only at the border.
     let just = || tags.len() == room + 1 && tags.iter().filter(forks).count() <= room;

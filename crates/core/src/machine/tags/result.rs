@@ -1,4 +1,7 @@
 //! Takes `result`: the caller continues with the payload, or the agent ends.
+//!
+//! The frame restores the conversation, the directory and the model of the caller, because the
+//! callee may have changed all of them.
 
 use crate::protocol::TagName;
 use crate::run::decision::Decision;

@@ -70,6 +70,7 @@ impl<'a> Finder<'a> {
             let end = self.row_end(start);
             at = end;
             if self.opens_fence(start, end) {
+                // A span cannot cross a fence, so no later row may close a row before it.
                 self.end_paragraph();
                 at = self.fence_end(start, end);
                 self.keep(start..at);
@@ -118,6 +119,8 @@ impl<'a> Finder<'a> {
     }
 
     fn add_row(&mut self, start: usize, end: usize) {
+        // Only rows open or close spans, so blank lines are searched for between rows and not in
+        // every line.
         if !self.open.is_empty() && has_blank_line(&self.bytes[self.last_row..start]) {
             self.end_paragraph();
         }
@@ -127,6 +130,7 @@ impl<'a> Finder<'a> {
             self.close_span(length, end);
             return;
         }
+        // The list is as long as the longest row, so no text can make it longer than itself.
         if self.is_open.len() <= length {
             self.is_open.resize(length + 1, false);
         }
@@ -136,6 +140,7 @@ impl<'a> Finder<'a> {
 
     /// Ends the span of the open row of this length. Rows and spans inside it are part of its code.
     fn close_span(&mut self, length: usize, end: usize) {
+        // Every row is popped once, so nested rows of many lengths cost linear time together.
         while let Some(row) = self.open.pop() {
             self.is_open[row.length] = false;
             if row.length == length {

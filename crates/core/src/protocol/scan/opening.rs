@@ -71,11 +71,12 @@ fn next_of_any(bytes: &[u8], from: usize) -> Option<(usize, TagName)> {
 }
 
 /// Returns whether the first block contains a `<` with the first letter of a tag; `None` if no
-/// whole block is left. The block is tested without a branch for each byte, so that the compiler
-/// can use vector instructions.
+/// whole block is left.
 fn may_open(bytes: &[u8]) -> Option<bool> {
     let block: &[u8; BLOCK] = bytes.first_chunk()?;
+    // The last `<` of the block needs the letter behind the block.
     let after: &[u8; BLOCK] = bytes[1..].first_chunk()?;
+    // No branch for each byte, so that the compiler can use vector instructions.
     let pairs = block.iter().zip(after);
     Some(
         pairs
@@ -221,6 +222,8 @@ impl<'a> Reader<'a> {
             match quote {
                 b'>' => return Ok(stop + 1),
                 b'<' => return Err(TagProblem::NoEnd),
+                // An apostrophe in prose could pair with another one far away and hide the tags
+                // between them.
                 _ if !self.follows_equals(stop) => return Err(problem),
                 _ => {}
             }
@@ -234,9 +237,9 @@ impl<'a> Reader<'a> {
         before.find(|byte| !byte.is_ascii_whitespace()) == Some(&b'=')
     }
 
-    /// Sorts the attributes by name, and returns one that is repeated. Sorting keeps this below
-    /// quadratic time for a hostile tag.
+    /// Sorts the attributes by name, and returns one that is repeated.
     fn repeated(&mut self) -> Option<TagProblem<'a>> {
+        // Comparing every pair would take quadratic time for a hostile tag.
         self.attributes.sort_by_key(|(name, _)| *name);
         let mut pairs = self.attributes.windows(2);
         let pair = pairs.find(|pair| pair[0].0 == pair[1].0)?;

@@ -57,6 +57,8 @@ impl<'a> Payloads<'a> {
         let stale = match &self.close {
             Ahead::Unknown => true,
             Ahead::At(close) => close.start < from,
+            // Questions come in the order of the text: without a close after an earlier place,
+            // there is none after this one.
             Ahead::Nowhere => false,
         };
         if stale {
@@ -85,14 +87,15 @@ impl<'a> Payloads<'a> {
     ) -> Option<usize> {
         match counting {
             Counting::OutsideCode => self.find_further_close(close, code),
+            // If tags in code count, so do their openings and closes: no place is code then.
             Counting::Everywhere => self.find_further_close(close, &Code::default()),
         }
     }
 
-    /// Looks for a further close up to the next opening. A close after that belongs to that
-    /// opening.
+    /// Looks for a further close up to the next opening.
     fn find_further_close(&self, close: &Range<usize>, code: &Code) -> Option<usize> {
         let quoted = code.holds(close.start);
+        // A close after the next opening belongs to that opening.
         let mut closes = self.closes(close.end..self.next_opening(close.end, code));
         closes.find(|further| quoted || !code.holds(further.start)).map(|further| further.end)
     }
@@ -123,5 +126,6 @@ pub(super) fn close_end(bytes: &[u8], start: usize, name: &str) -> Option<usize>
     let rest = bytes[start..].strip_prefix(b"</")?;
     let rest = rest.strip_prefix(name.as_bytes())?;
     let spaces = rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
+    // `</results>` closes nothing: after the name, only white space may precede the `>`.
     (rest[spaces] == b'>').then_some(start + 2 + name.len() + spaces + 1)
 }

@@ -59,6 +59,7 @@ impl<'a> Attributes<'a> {
         if word.is_empty() {
             return Err(TagProblem::Empty(name));
         }
+        // Names go into events as they are: only texts can become references to blobs.
         if word.len() > TagProblem::LONGEST_NAME {
             return Err(TagProblem::TooLong(Some(name)));
         }

@@ -11,6 +11,8 @@ const ENTITIES: [(&str, char); 5] =
 pub(super) fn decode(raw: &str) -> Cow<'_, str> {
     let mut decoded = String::new();
     let mut copied = 0;
+    // In one pass: `&amp;lt;` is the text `&lt;`, so a decoded `&` must not begin another
+    // reference.
     for place in memchr_iter(b'&', raw.as_bytes()) {
         let rest = &raw[place..];
         let known = ENTITIES.iter().find(|(name, _)| rest.starts_with(name));

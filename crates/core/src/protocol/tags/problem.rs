@@ -1,4 +1,8 @@
 //! Problems of a malformed tag, in words for the author of the message.
+//!
+//! The texts are parts of reminders, so each says what is wrong and, if it is not obvious, what to
+//! write instead. Problems of a well-formed tag, such as an unknown state, are in
+//! [`crate::protocol::fault`].
 
 use std::fmt;
 
@@ -63,6 +67,8 @@ const SHOWN: usize = 40;
 
 impl fmt::Display for TagProblem<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Each text ends the sentence of a reminder: "The <goto> tag of your message cannot be
+        // read: …".
         match self {
             Self::NoEnd => f.write_str("its opening has no `>`"),
             Self::NoEndQuote(name) => {

@@ -25,12 +25,14 @@ impl<'a> Requirements<'a> {
         let own = self.settings.real_backend_of(&state.front);
         let mut names = BTreeSet::new();
         for (tag, routes) in state.front.policy.allowances() {
+            // Allowing any state names none, so no entry of it is certain to fail.
             let Routes::Only(routes) = routes else { continue };
             names.extend(routes.iter().flat_map(|route| continuing(tag, route)));
         }
         let mismatched = |(tag, part, name): (TagName, EntryPart, String)| {
             let target = reachability.prompt(&name)?;
             let other = self.settings.real_backend_of(&target.front);
+            // An unknown backend has a finding of its own, which a second one would only repeat.
             let known = self.catalog.of(own).is_some() && self.catalog.of(other).is_some();
             if own == other || !known {
                 return None;
@@ -44,6 +46,7 @@ impl<'a> Requirements<'a> {
     /// Warns about a `then` that leads to another backend. A transition that begins a conversation
     /// can still take it.
     fn limit_of(&self, reachability: &Reachability<'a>, state: &State) -> Option<Diagnostic> {
+        // A script has no conversation, so `then` may always lead to one.
         let target = reachability.prompt(state.front.then.as_deref()?)?;
         let own = self.settings.backend_of(&state.front);
         let other = self.settings.backend_of(&target.front);

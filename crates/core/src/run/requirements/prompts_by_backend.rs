@@ -23,6 +23,7 @@ impl<'a> PromptsByBackend<'a> {
         backend: impl Fn(&'a State) -> &'a BackendName,
     ) -> Self {
         let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        // Requirements of the run as a whole concern only the states that it can use.
         for state in reachability.prompts().filter(|state| reachability.is_reached(&state.name)) {
             all.entry(backend(state)).or_default().push(state);
         }

@@ -1,4 +1,8 @@
 //! Finds requirements of a state or a run that its backend cannot meet.
+//!
+//! They are found before anything is spent, because a missing protection must not be dropped
+//! silently. A requirement of a state is reported at the key that makes it. The capabilities
+//! themselves are in [`crate::capability`].
 
 use crate::capability::Capability;
 use crate::diagnostic::{Diagnostic, Remedy};
@@ -28,6 +32,7 @@ pub(super) fn check_state(
 
 /// Returns the capabilities that a frontmatter requires, with the keys that require them.
 fn needs(front: &Frontmatter) -> Vec<(&'static str, Capability)> {
+    // A callee works in a branch, because it must not write into its caller's conversation.
     let calls = calls(&front.policy).map(|key| (key, Capability::Branch));
     let said = [
         (front.budget.is_some(), "budget", Capability::Cap),
@@ -67,6 +72,7 @@ pub(super) fn check_run(
 ) -> Vec<Diagnostic> {
     let lacks = |what| !can.contains(&what);
     let mut found = Vec::new();
+    // Reminders and interrupted turns continue a conversation, so no prompt can do without it.
     for what in [Capability::Fresh, Capability::Resume] {
         if lacks(what) {
             let message = format!("{backend} {}, which every prompt needs", cannot(what));

@@ -22,8 +22,8 @@ use crate::run::decision::Decision;
 use crate::run::event::Event;
 use crate::scheduler::Turn;
 
-/// Returns whether a resume repeats a failed step. Failures that follow from the document alone would
-/// be the same again.
+/// Returns whether a resume repeats a failed step. Failures that follow from the document alone
+/// would be the same again.
 pub(crate) fn is_revived(failure: &Failure) -> bool {
     if let Failure::Step { code, .. } = failure { *code == ErrorCode::ExecFailed } else { true }
 }
@@ -42,6 +42,8 @@ pub(super) fn invalid(
     if attempt >= tries {
         let first = errors.first().map(|error| format!(": {error}")).unwrap_or_default();
         let message = format!("no output of {tries} was valid{first}");
+        // The errors of the last output are part of the result: the caller may have no other
+        // record.
         return exhausted(decision, agent, key, message, errors);
     }
     let attempt = attempt.saturating_add(1);
@@ -102,6 +104,7 @@ pub(super) fn fail(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck, lef
     let Stuck { code, key, message, variable } = stuck;
     let reach = reach(decision, agent);
     let is_loop = decision.definition.steps.as_deref().is_some_and(|steps| steps.is_loop(&key));
+    // A result without room is replaced by a short one: the failure must still be recorded.
     let left = left.filter(|left| is_room(decision, &left.value));
     let stored = left.or_else(|| {
         // A loop has no result, unless a loop around it collects failures.
@@ -110,10 +113,14 @@ pub(super) fn fail(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck, lef
     });
     match (reach, stored) {
         (Reach::Iteration, Some(stored)) => {
+            // The failed result takes the place of a good one, and the loop continues without the
+            // iteration.
             step(decision, agent, StepEvent::Done { key, stored });
             end(decision, agent);
         }
         (Reach::Around, stored) => {
+            // The branch stays, so that its parent can count it and fail in turn; only its agent
+            // ends.
             step(decision, agent, StepEvent::Fails { key, stored, contained: true });
             leave(decision, agent);
         }
@@ -125,20 +132,21 @@ pub(super) fn fail(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck, lef
     }
 }
 
-/// Fails a branch for a reason outside its step: a client that cannot answer, or too many crashes of
-/// the owner.
+/// Fails a branch for a reason outside its step: a client that cannot answer, or too many crashes
+/// of the owner.
 pub(crate) fn break_off(decision: &mut Decision<'_>, agent: &Agent, failure: Failure) {
     let Some(key) = agent.visit.location.step().cloned() else { return };
     if reach(decision, agent) != Reach::Run {
         let stuck = Stuck::new(ErrorCode::AgentFailed, key, failure.to_string());
         return fail(decision, agent, stuck, None);
     }
+    // The failure keeps its kind: as a `Failure::Step` of this code, no resume would repeat it.
     step(decision, agent, StepEvent::Fails { key, stored: None, contained: false });
     decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
 }
 
-/// Fails a branch whose iterations failed and no longer run, if a loop around it collects failures. The
-/// branch fails as the first of them did.
+/// Fails a branch whose iterations failed and no longer run, if a loop around it collects failures.
+/// The branch fails as the first of them did.
 pub(super) fn collapse(decision: &mut Decision<'_>, agent: &Agent) {
     let Some((_, state)) = program_and_state(decision) else { return };
     let parent = Some(&agent.id);
@@ -159,6 +167,7 @@ pub(super) fn collapse(decision: &mut Decision<'_>, agent: &Agent) {
             step(decision, agent, StepEvent::Met { key });
             end(decision, agent);
         }
+        // `Run` cannot happen: the iterations failed in a loop that a loop further out collects.
         Reach::Around | Reach::Run => {
             step(decision, agent, StepEvent::Fails { key, stored: None, contained: true });
             leave(decision, agent);

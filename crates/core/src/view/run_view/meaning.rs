@@ -1,4 +1,8 @@
 //! The meaning of an event, from the state before it.
+//!
+//! An event alone lacks what its reader needs: the place of the agent, the bill of the visit that
+//! ends, the failure that a retry follows. The view before the event still has them. Nothing
+//! changes here.
 
 use crate::agent::Location;
 use crate::budget::{Basis, Charge, Micros};
@@ -104,7 +108,8 @@ impl RunView {
             Event::AgentRevived { agent } => ViewEvent::AgentRevived(self.place(agent)),
             Event::Stepped { agent, fact } => self.stepped(at, agent, fact)?,
 
-            // Their consequences have a meaning: the start of a turn, the next visit, the new total.
+            // Their consequences have a meaning: the start of a turn, the next visit, the new
+            // total.
             Event::TurnQueued { .. }
             | Event::TurnRequeued { .. }
             | Event::CostAdjusted { .. }
@@ -157,8 +162,8 @@ impl RunView {
         })
     }
 
-    /// Returns the meaning of a step that did not simply succeed. A success shows when the next step
-    /// begins.
+    /// Returns the meaning of a step that did not simply succeed. A success shows when the next
+    /// step begins.
     fn stepped(&self, at: Timestamp, agent: &AgentId, fact: &StepEvent) -> Option<ViewEvent> {
         if let StepEvent::Asks { key, attempt, errors } = fact
             && !errors.is_empty()

@@ -1,4 +1,8 @@
 //! The row of one agent: its place, its activity, its attempt in flight.
+//!
+//! A row is folded from the events of its agent, or made by `of` from the run and the stored
+//! summary. Both ways must give the same row; `view/tests/watching.rs` compares them after every
+//! record.
 
 use std::collections::BTreeSet;
 
@@ -133,6 +137,7 @@ impl AgentRow {
         if let Some(turn) = turn
             && let TurnPhase::Running { share } = turn.phase
         {
+            // The run has no times, so the start of the attempt comes from the ledger.
             let started = row.summary.started;
             row.attempt = Some(Attempt { share, ..row.begin(started, &turn.id, turn.attempt) });
         }
@@ -185,6 +190,7 @@ impl AgentRow {
 
     /// Returns an attempt at its turn, without a share.
     pub(super) fn begin(&self, started: Timestamp, turn: &TurnId, number: u32) -> Attempt {
+        // Only for event lists that no decision made: a turn is queued after its visit was entered.
         let unknown = || StateName::new("?").into();
         Attempt {
             turn: turn.clone(),
@@ -223,6 +229,7 @@ impl AgentRow {
 
     fn note_visit(&mut self, event: &Event) {
         if let Event::VisitEntered { visit, count, .. } = event {
+            // Reminders and retries are counted per visit.
             (self.visit, self.count) = (*visit, *count);
             (self.reminders, self.retries) = (0, 0);
         } else if let Event::Reminded { reminder, .. } = event {
@@ -240,6 +247,7 @@ impl AgentRow {
         } else if let Event::AgentHeld { .. } = event {
             self.failure = None;
         } else if let Event::AgentRevived { .. } = event {
+            // The visit continues with fresh reminders and retries, as `apply` does.
             (self.failure, self.reminders, self.retries) = (None, 0, 0);
         }
     }
@@ -248,6 +256,7 @@ impl AgentRow {
         if let Event::TurnQueued { prompt, .. } = event {
             (self.attempt, self.sent, self.awaits_share) = (None, Sent::of(prompt), false);
         } else if let Event::TurnRequeued { notice, .. } = event {
+            // Whether the share is granted is not decided yet: see the field.
             (self.attempt, self.awaits_share) = (None, *notice == Notice::NewShare);
         } else if let Event::TurnSettled { session, .. } = event {
             // The scheduler forgets a settled turn, and `of` reads the prompt from there.

@@ -1,4 +1,7 @@
 //! Finds the state where a run starts.
+//!
+//! A scope has exactly one entry that runs on this platform, or the user names a state. The other
+//! states are not checked here: see [`super::reachability`].
 
 use crate::diagnostic::Diagnostic;
 use crate::ids::StateName;
@@ -19,12 +22,15 @@ impl Definition {
                 .resolve(name)
                 .map(|state| state.name.clone())
                 .map_err(|why| Diagnostic::error("no-entry", why.to_string()).into()),
+            // Documents of steps do not get here: `parse_with` handles them before it looks for an
+            // entry.
             Start::Entry | Start::Steps => self.only_entry(),
         }
     }
 
     fn only_entry(&self) -> Result<StateName, Box<Diagnostic>> {
         let named = |state: &&State| ENTRIES.contains(&state.name.stem());
+        // A workflow for several platforms may have an entry script for each of them.
         let (runnable, foreign): (Vec<_>, Vec<_>) =
             self.states.values().filter(named).partition(|state| self.can_run(state));
         match runnable.as_slice() {

@@ -1,4 +1,8 @@
 //! Parses files into a definition, and reports every mistake.
+//!
+//! Files are read one by one. Names of states are checked only when all files are known, because a
+//! policy may name any of them. How bad a mistake is depends on [`Reachability`], so it is decided
+//! last. The YAML of a single prompt is read in [`frontmatter`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,6 +85,7 @@ impl Definition {
             diagnostics.extend(found.map(|diagnostic| reachability.placed(diagnostic, &name)));
         }
         diagnostics.extend(further(&reachability));
+        // A reader expects one list by file and line, but the findings of `further` come last.
         diagnostics.sort_by_key(|d| {
             let place = d.place.as_ref().map(|place| place.span.start);
             (d.file.clone(), place, d.severity)
@@ -124,11 +129,14 @@ fn code(why: &Unresolved) -> &'static str {
 
 fn unusable(name: &str) -> Option<Diagnostic> {
     let why = check_name(name).err()?;
+    // Only a warning: a file that no tag can name cannot affect a run.
     let warning = Diagnostic::warning("bad-name", "no target can name this file; it is ignored");
     Some(warning.in_file(name.escape_debug().to_string()).hint(why.to_string()))
 }
 
 fn read(file: SourceFile) -> (State, Notes) {
+    // The caller passes only states, which have a supported extension, so the default is never
+    // used.
     let kind = Extension::of(&file.name).map_or(Kind::Script, Extension::kind);
     let (front, body, notes) = match kind {
         Kind::Prompt => prompt(&file.bytes),
@@ -149,6 +157,7 @@ fn read(file: SourceFile) -> (State, Notes) {
 fn repeat(state: &mut State, note: &mut Notes) {
     let text = String::from_utf8_lossy(&state.source.bytes);
     note.diagnostics.extend(ralph::repeat(Arc::make_mut(&mut state.front), &note.keys, &text));
+    // Names in a policy without effect must not be reported as unknown states.
     note.mentions.clear();
 }
 
@@ -158,6 +167,7 @@ fn prompt(bytes: &[u8]) -> (Frontmatter, Arc<str>, Notes) {
         Err(error) => {
             let offset = error.valid_up_to();
             let message = format!("the prompt is not UTF-8: byte {offset} cannot be read");
+            // The column counts characters, and only the bytes before the bad one are text.
             let valid = String::from_utf8_lossy(&bytes[..offset]);
             let notes = Notes {
                 diagnostics: vec![

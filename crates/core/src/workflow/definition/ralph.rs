@@ -14,6 +14,8 @@ pub(super) fn repeat(front: &mut Frontmatter, keys: &[Key], text: &str) -> Vec<D
         _ => false,
     });
     let warnings = without_effect.map(|key| warning(key).at(text, key.span.clone())).collect();
+    // Removed and not only ignored, so that no later check applies a key that the loop does not
+    // use.
     front.policy = Policy::default();
     front.max_visits = None;
     front.then = None;

@@ -40,6 +40,7 @@ impl Definition {
 
     /// Returns the states that a state can lead to; `None` means any state.
     fn steps(&self, state: &State) -> Option<Vec<StateName>> {
+        // A transition to this state may enter its `then` instead.
         let mut names: Vec<String> = state.front.then.iter().cloned().collect();
         for (tag, choice) in state.front.policy.allowances() {
             match (tag.spec().body, choice) {
@@ -52,6 +53,8 @@ impl Definition {
                 }
             }
         }
+        // A name that does not resolve is reported when the definition is parsed, and leads
+        // nowhere.
         let states = names.iter().filter_map(|name| self.resolve(name).ok());
         Some(states.map(|state| state.name.clone()).collect())
     }

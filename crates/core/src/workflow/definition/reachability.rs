@@ -47,6 +47,7 @@ impl<'a> Reachability<'a> {
     /// Examines a definition that may have mistakes. If the entry is unknown, all states count as
     /// reachable.
     pub(super) fn new(definition: &'a Definition, broken: BTreeSet<StateName>) -> Self {
+        // Without an entry nothing could be reached, and every mistake would become a warning.
         let reached = if definition.states.contains_key(&definition.entry) {
             definition.reach([&definition.entry], &|name| broken.contains(name))
         } else {

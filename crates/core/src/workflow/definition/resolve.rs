@@ -1,4 +1,7 @@
 //! Finds the state that a target names.
+//!
+//! The rules of names are in [`crate::workflow::name`]. Tags, policies and `then` all resolve here,
+//! so that a name means the same state everywhere.
 
 use crate::extension::Extension;
 use crate::ids::StateName;
@@ -23,6 +26,8 @@ impl Definition {
                     .map(|state| state.name.to_string())
                     .collect(),
             }),
+            // A file for another platform is named in the error, because "missing" would mislead
+            // its author.
             (None, _) => Err(match candidates.first() {
                 Some(state) => Unresolved::WrongPlatform(state.name.to_string()),
                 None => Unresolved::Missing {
@@ -40,6 +45,7 @@ impl Definition {
 
     /// Returns the states that `target` may mean, on any platform.
     fn candidates(&self, target: &str) -> Vec<&State> {
+        // A name with an extension means exactly that file: `odd.md` does not find `odd.md.md`.
         if Extension::of(target).is_some() {
             return self.states.get(&StateName::new(target)).into_iter().collect();
         }
@@ -55,6 +61,7 @@ impl Definition {
     fn nearest_state(&self, target: &str) -> Option<String> {
         let names = || self.states.keys();
         let by_name = nearest(target, names().map(StateName::as_str));
+        // A short name with no extension, or with a wrong one, may be too far from every file name.
         by_name.map(str::to_owned).or_else(|| {
             let target = StateName::new(target);
             let stem = nearest(target.stem(), names().map(StateName::stem))?;

@@ -1,4 +1,8 @@
 //! Reads the keys of a frontmatter, one by one.
+//!
+//! A key with a mistake is reported and left at its default, so that the other keys are still read
+//! and a user sees all mistakes at once. The keys of policies are in [`super::policies`]. Whether a
+//! backend supports a value is checked in [`crate::run::requirements`].
 
 use std::ops::Range;
 
@@ -57,6 +61,7 @@ impl Reader<'_> {
                 return front;
             }
         };
+        // A block that is empty or contains only comments is as good as none.
         let Some(root) = root.filter(|root| root.content != Content::Null) else {
             return front;
         };
@@ -100,6 +105,7 @@ impl Reader<'_> {
     fn check_together(&mut self, entries: &[Entry<'_>], front: &Frontmatter) {
         let place = |keys: &[&str]| entries.iter().rfind(|entry| keys.contains(&entry.key));
         if front.max_visits.is_none()
+            // A `max_visits` with a mistake was reported already, and the `then` is right.
             && place(&["max_visits"]).is_none()
             && let Some(then) = place(&["then"])
         {
@@ -109,6 +115,7 @@ impl Reader<'_> {
         }
         let forms = ["allowed_tags", "allowed_targets", "allowed_transitions"];
         if let Some(form) = place(&forms)
+            // After another mistake the policy may be incomplete, so an empty one proves nothing.
             && self.diagnostics.is_empty()
             && front.policy.allowances().is_empty()
         {
@@ -135,6 +142,8 @@ impl Reader<'_> {
 
     fn duration(&mut self, what: &str, node: &Node) -> Option<Span> {
         let text = match &node.content {
+            // `timeout: 90` is a number in YAML. It is read as a text, so that the error can
+            // suggest `90s`.
             Content::Text(text) | Content::Number(text) => text,
             Content::Null | Content::Bool(_) | Content::List(_) | Content::Map(_) => {
                 self.wrong_type(what, "a duration such as 250ms, 90s, 10m, 2h or 7d", node, None);
@@ -170,6 +179,7 @@ impl Reader<'_> {
     }
 
     fn budget(&mut self, node: &Node) -> Option<Micros> {
+        // `$2.50` is a text in YAML, and `2.50` a number.
         let (Content::Number(text) | Content::Text(text)) = &node.content else {
             self.wrong_type("`budget`", "an amount of dollars such as 2.50", node, None);
             return None;

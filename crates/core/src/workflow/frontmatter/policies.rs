@@ -1,4 +1,8 @@
 //! Reads the three forms of a policy.
+//!
+//! Which keys an entry may have follows from the specification of its tag. Names of states are
+//! collected with their places and checked when all files are known. How the forms work together is
+//! in [`crate::workflow::policy`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,7 +16,8 @@ use crate::protocol::Route;
 use crate::text::nearest;
 use crate::yaml::{Content, Node};
 
-/// Entries in one list, because a reminder could not list more.
+/// Entries in one list. Two lists are combined pair by pair, so the bound keeps a hostile file
+/// cheap.
 const MOST_ENTRIES: usize = 1_000;
 
 impl Reader<'_> {
@@ -159,6 +164,7 @@ fn known_keys(tag: TagName, target: &'static str) -> Vec<&'static str> {
 }
 
 fn once_each<T: Ord + Clone>(items: impl Iterator<Item = T>) -> Vec<T> {
+    // A set, because searching the list for each of 1,000 entries would be quadratic.
     let mut seen = BTreeSet::new();
     items.filter(|item| seen.insert(item.clone())).collect()
 }

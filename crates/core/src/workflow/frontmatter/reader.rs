@@ -1,4 +1,7 @@
 //! Reads single values from YAML nodes, and reports every mistake with its place.
+//!
+//! After a mistake the reading continues, because one report should contain all mistakes of a file.
+//! The meaning of the keys is in [`super::keys`] and [`super::policies`].
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -92,6 +95,7 @@ impl<'t> Reader<'t> {
                 self.error(&key.span, "wrong-type", message);
                 continue;
             };
+            // Many YAML readers silently take the last value, which hides the mistake.
             if let Some(first) = seen.get(name.as_str()) {
                 self.duplicate(name, &key.span, first);
                 continue;
@@ -116,6 +120,7 @@ impl<'t> Reader<'t> {
         }
         let mut hint = None;
         if let Content::Text(text) = &node.content
+            // A text of several lines does not fit the suggestion.
             && !text.contains('\n')
         {
             hint = Some(format!("write [{text}]"));
@@ -133,6 +138,7 @@ impl<'t> Reader<'t> {
             }
             Content::Text(text) => Some(text.clone()),
             Content::Number(_) | Content::Bool(_) => {
+                // As written: a number such as `1e3` must not change when it is put in quotes.
                 let written = self.text.get(node.span.clone()).unwrap_or_default();
                 let hint = format!("put it in quotes: \"{written}\"");
                 self.wrong_type(what, "a text", node, Some(hint));

@@ -1,4 +1,7 @@
 //! Splits a prompt into frontmatter and body.
+//!
+//! Only lines are compared here, without YAML: a prompt without frontmatter needs no parser, and
+//! the body must stay as it is, byte for byte.
 
 use std::ops::Range;
 

@@ -37,6 +37,7 @@ impl Policy {
             (Some(list), None) | (None, Some(list)) => list,
             (Some(left), Some(right)) => both(&left, &right),
         };
+        // An entry without names allows everything, so the other entries add nothing.
         if list.contains(&Route::default()) {
             Some(Routes::Any)
         } else if list.is_empty() {
@@ -51,6 +52,7 @@ impl Policy {
 fn both(left: &[Route], right: &[Route]) -> Vec<Route> {
     let mut list = Vec::new();
     let mut seen = BTreeSet::new();
+    // Quadratic, but each list has at most 1,000 entries.
     for one in left {
         for other in right {
             let target = narrower(one.target.as_deref(), other.target.as_deref());
@@ -58,6 +60,7 @@ fn both(left: &[Route], right: &[Route]) -> Vec<Route> {
             if let (Ok(target), Ok(then)) = (target, then) {
                 let allowed =
                     Route { target: target.map(str::to_owned), then: then.map(str::to_owned) };
+                // Different pairs may narrow to the same route, which a reminder should list once.
                 if seen.insert(allowed.clone()) {
                     list.push(allowed);
                 }

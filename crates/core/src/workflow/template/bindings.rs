@@ -1,4 +1,8 @@
 //! Bindings: the meaning of template names in one visit.
+//!
+//! Large values stay in their blobs until a template names them, so that a prompt that ignores its
+//! input reads nothing. The environment of scripts is built from the same bindings in
+//! [`crate::workflow::environment`].
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -63,6 +67,7 @@ impl<'a> Bindings<'a> {
         body: &str,
         load: &mut dyn FnMut(&BlobRef) -> Result<String, E>,
     ) -> Result<Rendered, E> {
+        // A prompt may name a stored result many times, and each load reads and verifies a file.
         let mut loaded: BTreeMap<&BlobRef, Cow<'a, str>> = BTreeMap::new();
         let mut failure = None;
         let rendered = render(body, &mut |name| match self.lookup(name)? {

@@ -76,6 +76,8 @@ pub enum Operation {
 
 /// Returns the next number of the sequence `SplitMix64`, and advances `state`.
 pub fn splitmix(state: &mut u64) -> u64 {
+    // The constants of SplitMix64 (Steele, Lea and Flood, 2014): a seed gives the same faults on
+    // every machine.
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

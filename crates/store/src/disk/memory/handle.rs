@@ -109,6 +109,8 @@ impl Handle for OpenFile {
         let entered = self.memory.enter(Operation::Lock, &self.path);
         let (mut machine, _) = entered.map_err(TryLockError::Error)?;
         let me = (self.memory.process, self.id);
+        // By handle, not by process, as `flock` does: a second handle of the same process is
+        // refused.
         match *machine.locks.entry(self.inode).or_insert(me) {
             holder if holder == me => Ok(()),
             _ => Err(TryLockError::WouldBlock),

@@ -74,6 +74,7 @@ impl Inode {
     }
 
     fn touch(&mut self, from: usize, to: usize) {
+        // Every size in between is remembered: a power cut may leave the file at any of them.
         self.sizes.push(self.current.len());
         for page in from / PAGE..to.div_ceil(PAGE) {
             let (start, end) = bounds(page, self.current.len());

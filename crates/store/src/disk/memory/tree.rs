@@ -53,6 +53,8 @@ impl Change {
         let within = |path: &Path| path.parent() == Some(directory);
         match self {
             Self::Create(path, _) | Self::Remove(path) => within(path),
+            // A sync of either directory makes the whole rename durable, because a rename is one
+            // change.
             Self::Rename(from, to, _) => within(from) || within(to),
         }
     }

@@ -54,6 +54,7 @@ pub(crate) fn run_on_all_cores<T: Default + Send>(
     let one_core = || {
         let mut found = T::default();
         while failures.count() < MAX_FAILURES {
+            // One by one, because runs differ much in length: fixed ranges would leave cores idle.
             let piece = next.fetch_add(1, Ordering::Relaxed);
             if piece >= range.end {
                 break;

@@ -24,6 +24,7 @@ pub(super) fn code(text: &str) -> Vec<bool> {
         let next = at + line.len();
         if let Some(open) = fence {
             code[at..next].fill(true);
+            // A span does not reach across a fence, so its search starts again behind it.
             paragraph = next;
             if closes(line, open) {
                 fence = None;
@@ -39,6 +40,7 @@ pub(super) fn code(text: &str) -> Vec<bool> {
         }
         at = next;
     }
+    // Empty if a fence was never closed: such a fence covers the rest of the text.
     mark_spans(text, paragraph..at, &mut code);
     code
 }
@@ -60,6 +62,8 @@ fn mark_spans(text: &str, paragraph: Range<usize>, code: &mut [bool]) {
     let runs = runs(&text.as_bytes()[paragraph.clone()]);
     let mut open = 0;
     while open < runs.len() {
+        // Searched again for each opening. That is quadratic, and core must be linear; here only the
+        // rule counts.
         let close = (open + 1..runs.len()).find(|close| runs[*close].len() == runs[open].len());
         if let Some(close) = close {
             let (start, end) = (runs[open].start, runs[close].end);

@@ -17,6 +17,7 @@ pub(super) fn name_at(text: &str, at: usize, source: Source) -> Option<TagName> 
     names.into_iter().find(|name| {
         rest.strip_prefix(name.as_str().as_bytes())
             .and_then(|rest| rest.first())
+            // So `<gotos>` and `<goto-x>` are text.
             .is_some_and(|next| next.is_ascii_whitespace() || *next == b'>' || *next == b'/')
     })
 }
@@ -38,6 +39,7 @@ pub(super) fn attributes(text: &str, after_name: usize) -> Result<(Written, usiz
         if text[next..].starts_with('>') {
             return Ok((written, next + 1));
         }
+        // Attributes must be separated: `a="1"b="2"` is malformed.
         let spaced = next > at;
         let Some((attribute, end)) = spaced.then(|| attribute(text, next)).flatten() else {
             return Err(Broken { end: end_of_broken(text, after_name) });
@@ -65,6 +67,7 @@ fn end_of_broken(text: &str, after_name: usize) -> Option<usize> {
             '"' | '\'' => at += text[at..].find(c)? + 1,
             _ => {}
         }
+        // White space is allowed between `=` and the quote.
         if !c.is_ascii_whitespace() {
             previous = c;
         }
@@ -101,6 +104,7 @@ fn decode(value: &str) -> String {
     let mut decoded = String::new();
     let mut rest = value;
     while let Some(first) = rest.chars().next() {
+        // Each position is decoded once, so `&amp;lt;` gives `&lt;` and not `<`.
         let entity = ENTITIES.iter().find(|(entity, _)| rest.starts_with(entity));
         let (length, character) = match entity {
             Some((entity, character)) => (entity.len(), *character),
@@ -122,6 +126,7 @@ pub(super) struct Meaning {
 /// on the other tags: see [`super::Reading::settled`].
 pub(super) fn meaning(name: TagName, written: Written) -> Option<Meaning> {
     let names: BTreeSet<&String> = written.iter().map(|(name, _)| name).collect();
+    // Before the split into known and unknown: an unknown attribute must not be repeated either.
     let repeated = names.len() < written.len();
     let grammar = grammar(name);
     let (known, unknown): (Written, Written) =

@@ -45,9 +45,12 @@ pub(super) fn outside_code(text: &str, source: Source, code: &[bool]) -> (Vec<Fo
     let mut at = 0;
     while at < text.len() {
         let Some(name) = opening::name_at(text, at, source) else {
+            // Byte by byte, also inside characters: `name_at` compares bytes and matches only at a
+            // `<`.
             at += 1;
             continue;
         };
+        // Only the position of the opening decides: a closing counts in code as well.
         if code[at] {
             in_code = true;
             at += 1;
@@ -102,6 +105,7 @@ fn targeted_at(text: &str, start: usize, name: TagName) -> Found {
     let after_name = start + 1 + name.as_str().len();
     let (written, open) = match opening::attributes(text, after_name) {
         Ok(opening) => opening,
+        // Nothing after the name is covered, so that a good tag right after it still counts.
         Err(Broken { end: None }) => return Found::malformed(after_name, after_name),
         Err(Broken { end: Some(open) }) => {
             let end = closed_end(text, open, name).unwrap_or(open);

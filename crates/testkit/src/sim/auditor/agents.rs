@@ -47,15 +47,23 @@ impl Auditor {
             Event::AgentSpawned { agent, cwd, .. } => self.spawned(agent, cwd)?,
             Event::VisitEntered { agent, visit, .. } => {
                 let tracked = self.tracked(agent)?;
+                // Turns are named by their visit. A visit number that is used twice would let old
+                // outcomes match.
                 must!(*visit == tracked.visit + 1, "{agent} enters visit {visit}");
+                // This catches a transition that is taken twice, such as once by the dying owner
+                // and once by the next one.
                 must!(tracked.may_move, "{agent} moves without a settled turn");
                 (tracked.visit, tracked.reminders, tracked.may_move) = (*visit, 0, false);
+                // A budget limits one visit, so the next visit starts at zero. A revival does not:
+                // see `status`.
                 (tracked.retries, tracked.spent) = (0, Micros::ZERO);
             }
             Event::Reminded { agent, .. } => {
                 let limit = self.settings.reminders;
                 let tracked = self.tracked(agent)?;
                 tracked.reminders += 1;
+                // The reminder rejects the message that allowed the move; the next turn must allow
+                // it again.
                 tracked.may_move = false;
                 must!(
                     tracked.reminders <= limit,
@@ -69,6 +77,8 @@ impl Auditor {
                 self.tracked(agent)?.may_move = true;
             }
             Event::RetryAt { turn, retry, .. } => {
+                // Program steps have their own number of retries, but this event lacks the
+                // kind of its turn. So the looser of both limits is checked.
                 let limit = self.settings.retries.max(steps::MAX_RETRIES);
                 let tracked = self.tracked(&turn.agent)?;
                 tracked.retries += 1;
@@ -77,6 +87,7 @@ impl Auditor {
             }
             Event::Moved { agent, stack, session, cwd, forks, .. } => {
                 let tracked = self.tracked(agent)?;
+                // Workers are named by this counter, so a lower value would use a name twice.
                 must!(*forks >= tracked.forks, "the fork counter of {agent} went down");
                 tracked.forks = *forks;
                 tracked.session = session.clone();
@@ -95,10 +106,13 @@ impl Auditor {
     }
 
     fn spawned(&mut self, agent: &AgentId, cwd: &str) -> Result<(), Violation> {
+        // Ended agents stay in this set: turns are named after their agent, so a second agent of
+        // that name would repeat the ids of turns.
         must!(self.names.insert(agent.clone()), "the name {agent} is used twice");
         let tracked =
             TrackedAgent { cwd: cwd.to_owned(), may_move: true, ..TrackedAgent::default() };
         self.live.insert(agent.clone(), tracked);
+        // `max_agents` does not count `main`, which exists in every run.
         let workers = self.live.len() - usize::from(self.live.contains_key(&AgentId::main()));
         must!(
             workers <= self.settings.max_agents as usize || *agent == AgentId::main(),
@@ -111,6 +125,7 @@ impl Auditor {
         match event {
             Event::AgentEnded { agent, .. } => {
                 let tracked = self.tracked(agent)?;
+                // A result with pending returns goes to the caller, so it never ends an agent.
                 must!(tracked.stack.is_empty(), "{agent} ended with pending returns");
                 must!(tracked.may_move, "{agent} ended without a settled turn");
                 self.live.remove(agent);
@@ -124,6 +139,8 @@ impl Auditor {
             }
             Event::AgentRevived { agent } => {
                 must!(self.failed.remove(agent), "{agent} is revived and had not failed");
+                // `spent` stays: a resume gives new reminders and retries, but does not renew the
+                // visit's budget.
                 let mut tracked = self.parked.remove(agent).unwrap_or_default();
                 (tracked.reminders, tracked.retries, tracked.may_move) = (0, 0, true);
                 self.live.insert(agent.clone(), tracked);

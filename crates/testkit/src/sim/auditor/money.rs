@@ -62,17 +62,23 @@ impl Money {
     /// Checks that the charge follows the rule and covers the true cost.
     pub(super) fn charge(&mut self, ended: &EndedAttempt<'_>) -> Result<(), Violation> {
         let EndedAttempt { turn, attempt, share, settings, charge, truth, .. } = *ended;
+        // The cause of a step reports one turn. A charge for any other turn has no evidence.
         let report = ended.report.filter(|report| report.turn == turn && report.attempt == attempt);
         let report =
             report.ok_or_else(|| Violation(format!("{turn} is charged without a report")))?;
         let expected = self.expected(report, share, settings);
         must!(charge == expected, "{turn} is charged {charge:?} instead of {expected:?}");
         let is_capped = report.outcome.is_capped();
+        // In these cases the rule charges at least the whole share, unless the cost is exact. So a
+        // charge can miss only the one request beyond the share.
         let charges_share = share.is_some() && (settings.strict_budget || is_capped);
         let hidden = covers(turn, report.cost, charge, truth, charges_share)?;
         self.spent = self.spent.plus(charge.amount);
         (self.truth, self.hidden) = (self.truth.plus(truth), self.hidden.plus(hidden));
+        // A client learns the price of a request from the answer, so each ended turn may exceed its
+        // share by one request. This is the documented overshoot.
         self.ceiling = self.ceiling.map(|ceiling| ceiling.plus(MAX_REQUEST_COST));
+        // After `expected`, because a turn is compared with the turns before it, not with itself.
         self.most_expensive = self.most_expensive.max(charge.amount);
         Ok(())
     }
@@ -98,11 +104,16 @@ impl Money {
         let Some(share) = share else {
             return Err(Violation(format!("{turn} is paid and has no share")));
         };
+        // Reserved money counts as spent: the client that has it may use it up at any moment.
         let taken = self.spent.plus(reserved);
         must!(taken.plus(share) <= cap, "{turn} gets {share} with {taken} of {cap} taken");
         must!(share > Micros::ZERO, "{turn} gets nothing");
+        // A turn in flight may return a part of its share, so a turn waits for that part instead of
+        // starting with less than the least share. If nothing is in flight, the turn gets the rest.
         let scraps = cap.minus(taken) < Micros::LEAST_SHARE;
         must!(!scraps || reserved == Micros::ZERO, "{turn} does not wait for what is in flight");
+        // All shares fit below the cap now, so earlier overshoots are part of `taken` and need no
+        // allowance of their own.
         self.ceiling = Some(cap);
         Ok(())
     }
@@ -114,6 +125,8 @@ impl Money {
         cap: Option<Micros>,
         shares: impl Iterator<Item = Option<Micros>>,
     ) {
+        // A client that started without a cap has no share. This constant bounds the known part of
+        // its cost; an unknown part is hidden anyway.
         let limit = |share: Option<Micros>| share.unwrap_or(MAX_COST_WITHOUT_SHARE);
         let taken = shares.map(limit).fold(self.spent, Micros::plus);
         self.ceiling = cap.map(|cap| cap.max(taken));
@@ -122,6 +135,8 @@ impl Money {
     /// Checks that all charges cover the true cost, and that the cap limits the true cost.
     pub(super) fn covers_all(&self) -> Result<(), Violation> {
         let Self { spent, truth, hidden, ceiling, .. } = *self;
+        // Each charge alone may be a guess. The sum must still cover the truth, except for the
+        // hidden part.
         must!(truth <= spent.plus(hidden), "really {truth}: {spent} charged, {hidden} hidden");
         let Some(ceiling) = ceiling else { return Ok(()) };
         must!(truth <= ceiling.plus(hidden), "really {truth}: {ceiling} allowed, {hidden} hidden");
@@ -139,6 +154,8 @@ impl Money {
             Event::Warned { warning: Warning::Spent { percent }, .. } => Some(*percent),
             _ => None,
         });
+        // Two are taken to notice a second warning: several thresholds passed at once give one
+        // warning.
         let found = (reported.next(), reported.next());
         let Some(cap) = cap.filter(|cap| *cap > Micros::ZERO) else {
             must!(found.0.is_none(), "a threshold is passed without a cap");
@@ -146,6 +163,8 @@ impl Money {
         };
         let level = |spent: Micros| {
             let passed =
+                // Multiplied instead of divided, so that no rounding hides the exact threshold, and
+                // in 128 bits, because the products can exceed 64.
                 |part: &&u32| u128::from(spent.0) * 100 >= u128::from(cap.0) * u128::from(**part);
             [50, 80, 95].iter().filter(passed).max().copied()
         };
@@ -153,6 +172,7 @@ impl Money {
         let expected = now.filter(|_| now != earlier);
         must!(found == (expected, None), "warned of {found:?} instead of {expected:?}");
         if let Some(percent) = expected {
+            // A resume may set another cap, which has thresholds of its own.
             let last = self.warned.insert(cap, percent).unwrap_or(0);
             must!(last < percent, "{percent} % of {cap} is warned of again");
         }
@@ -175,6 +195,8 @@ fn covers(
     if !is_known && !charges_share {
         let is_guess = matches!(charge.basis, Basis::Estimated | Basis::Unpriced);
         must!(is_guess, "{turn} is charged {charge:?}, and part of its cost is unknown");
+        // `minus` stops at zero, so a guess that is too high does not pay for another turn's hidden
+        // part.
         return Ok(truth.minus(charge.amount));
     }
     let hidden = if charges_share { MAX_REQUEST_COST } else { Micros::ZERO };

@@ -32,18 +32,21 @@ impl Auditor {
     pub(super) fn stepped(&mut self, agent: &AgentId, fact: &StepEvent) -> Result<(), Violation> {
         match fact {
             StepEvent::Done { key, stored } => {
+                // Only successes are final: a revived run tries failed steps again.
                 must!(!self.steps.done.contains(key), "{key} is done twice");
                 let tracked = &mut self.steps;
                 (if stored.ok { &mut tracked.done } else { &mut tracked.failed })
                     .insert(key.clone());
                 self.tracked(agent)?.may_move = true;
             }
+            // A step is skipped only because of a recorded result, which may be a failure.
             StepEvent::Met { key } => {
                 let known = self.steps.done.contains(key) || self.steps.failed.contains(key);
                 must!(known, "{key} is taken as done, and is not");
                 self.tracked(agent)?.may_move = true;
             }
             StepEvent::Fails { key, stored, contained } => {
+                // A failed loop leaves a result only if an enclosing loop collects failures.
                 if stored.is_some() {
                     self.steps.failed.insert(key.clone());
                 }
@@ -53,6 +56,8 @@ impl Auditor {
             }
             StepEvent::Asks { key, attempt, .. } => {
                 let last = self.steps.attempts.insert(key.clone(), *attempt).unwrap_or(0);
+                // The caller's answers name this number. With a gap or a repetition, an old answer
+                // would be taken for a new question.
                 must!(*attempt == last + 1, "{key} asks for attempt {attempt} after {last}");
             }
             StepEvent::Keeps { label, session } => {
@@ -95,6 +100,7 @@ impl Auditor {
         let Some(asks) = steps.agent(key) else {
             return Err(Violation(format!("{key} is asked, but is not an agent step")));
         };
+        // Only the first prompt of a step chooses a session; reminders and retries continue in it.
         if header.turn.turn > 1 || header.attempt > 1 {
             return Ok(());
         }
@@ -102,6 +108,8 @@ impl Auditor {
             asks.session.as_ref().filter(|session| session.mode == Some(SessionMode::Sticky));
         let name = steps.document.name.as_deref().unwrap_or("workflow");
         let assignee = asks.assignee.as_deref().unwrap_or("main");
+        // The default label comes from the specification and is built a second time here, because a
+        // wrong default in core would share a session between assignees.
         let label =
             kept.map(|kept| kept.label.clone().unwrap_or_else(|| format!("wf:{name}:{assignee}")));
         let is_reset = kept.is_some_and(|kept| kept.reset == Some(true));

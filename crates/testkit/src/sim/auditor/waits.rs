@@ -1,4 +1,7 @@
 //! The auditor's rules about waiting: retries, held backends, and stop requests, which count once.
+//!
+//! A wait may end neither too early, by the owner's clock, nor too late, by the monotonic clock.
+//! The second rule is needed because a user can set the wall clock back while an owner waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +35,6 @@ pub(super) struct Waits {
     keys: BTreeSet<String>,
 }
 
-/// The time of a record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment {
     /// By the owner's clock.
@@ -44,6 +46,8 @@ pub(super) struct Moment {
 impl Moment {
     /// Returns the monotonic time at which a wait until `until` ends, if the wall clock is not set.
     fn latest(self, until: Timestamp) -> Span {
+        // `at` is the owner's clock, which can differ from the wall clock. Both times must come
+        // from the same clock.
         let wait = until.0.saturating_sub(self.at.0);
         Span(self.uptime.0.saturating_add(wait))
     }
@@ -83,6 +87,7 @@ impl Waits {
         let is_over = |until, longest| until <= at || (asked && until > at + longest);
         match event {
             Event::TurnQueued { turn, lane, .. } => {
+                // A new turn of an agent replaces the old one, and with it the wait for its retry.
                 self.retries.retain(|waiting, _| waiting.agent != turn.agent);
                 self.lanes.insert(turn.agent.clone(), lane.clone());
             }
@@ -96,6 +101,8 @@ impl Waits {
             Event::TurnStarted { turn, .. } => self.may_start(turn)?,
             Event::RetryAt { turn, until, .. } => {
                 must!(is_worth_a_retry(cause), "{turn} is tried again after {cause:?}");
+                // A wait of zero would repeat a failing request without pause; a wait beyond the
+                // longest backoff would be skipped by the next resume as the work of a wrong clock.
                 let soon = at < *until && *until <= at + LONGEST_BACKOFF;
                 // A program step is retried at once.
                 let soon =
@@ -113,11 +120,15 @@ impl Waits {
                     must!(in_time, "{backend} is held longer than planned");
                 }
                 Some(Hold::Auth { .. } | Hold::Environment { .. }) => {
+                    // No time ends these holds: a user must log in or free space, and the resume
+                    // says so.
                     must!(asked, "{backend} is released without a resume");
                 }
                 None => return Err(Violation(format!("{backend} is released, not held"))),
             },
             Event::StopRequested { key, .. } => {
+                // The file of a request is removed after its record. A crash in between leaves the
+                // file, and the next owner reads it again.
                 must!(self.keys.insert(key.clone()), "the request {key} counts twice");
             }
             _ => {}
@@ -129,6 +140,7 @@ impl Waits {
         must!(!self.retries.contains_key(turn), "{turn} does not wait for its retry");
         match self.lanes.get(&turn.agent) {
             None => Err(Violation(format!("{turn} starts, and was never queued"))),
+            // Scripts use no backend, so no hold stops them.
             Some(Lane::Script) => Ok(()),
             Some(Lane::Prompt(backend)) => {
                 let held = self.holds.get(backend);
@@ -148,6 +160,8 @@ impl Waits {
             self.latest_holds.insert(backend.clone(), moment.latest(*until));
         }
         match (self.holds.insert(backend.clone(), hold.clone()), hold) {
+            // A limit ends by time. If it replaced a missing login, turns would start again without
+            // the login.
             (Some(hold @ (Hold::Auth { .. } | Hold::Environment { .. })), Hold::Quota { .. }) => {
                 Err(Violation(format!("a limit of {backend} hides {hold:?}")))
             }

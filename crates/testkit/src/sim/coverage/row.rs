@@ -1,4 +1,8 @@
 //! The rows of the coverage table, and the row of each event.
+//!
+//! A row names an event or a kind of it. Every cell of the table must be met, so events of nearly
+//! every record have no row. A name that is missing in `ROWS` is counted, but the table neither
+//! prints nor demands it.
 
 use std::sync::LazyLock;
 

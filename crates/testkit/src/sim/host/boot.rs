@@ -1,4 +1,7 @@
 //! The boot of a machine: it takes the lock, opens or creates the journal, and continues the run.
+//!
+//! The steps have the order of a recovery in ARCHITECTURE.md. Each of them can meet a fault; then
+//! the machine goes down again, and the next boot starts from the beginning.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -31,6 +34,7 @@ impl Host {
         let booted = self.take_lock().and_then(|taken| if taken { self.open() } else { Ok(()) });
         self.recovering = false;
         if self.is_up() {
+            // The recovery is complete: it removed the torn line, or took the record as durable.
             self.world.borrow_mut().unwritten = None;
             self.leave_when_ended();
         }
@@ -39,6 +43,7 @@ impl Host {
 
     /// Releases a run that has ended.
     pub(super) fn leave_when_ended(&mut self) {
+        // During a recovery an ended phase is the one that the resume is about to leave.
         if matches!(self.phase(), Phase::Ended(_)) && !self.recovering {
             self.driver = None;
             self.unlock();
@@ -60,6 +65,7 @@ impl Host {
         let mut taken = claim(&self.disk, &self.paths);
         if let Err(error) = &taken
             && matches!(&**error, lock::Error::Disk(error) if error.kind() == DiskErrorKind::Missing)
+            // The first boot has no directory yet.
             && self.paths.ensure(&self.disk).is_ok()
         {
             taken = claim(&self.disk, &self.paths);
@@ -67,6 +73,8 @@ impl Host {
         match taken.map_err(|error| *error) {
             Ok(lock) => self.lock = Some(lock),
             Err(lock::Error::Disk(_)) => self.go_down(),
+            // The kernel frees a lock with its process, so any refusal other than a disk error is
+            // wrong here.
             Err(error) => {
                 return Err(Violation(format!("cannot lock a run without an owner: {error}")));
             }
@@ -83,11 +91,14 @@ impl Host {
                 self.go_down();
                 Ok(())
             }
+            // No simulated fault may look like damage: damage ends a run until a user rewinds it.
             Err(error) => Err(Violation(format!("the journal does not open: {error}"))),
         }
     }
 
     fn begin(&mut self, disk: Arc<dyn Disk>) -> Result<(), Violation> {
+        // An empty journal is correct only if no record was ever acknowledged. Without this check
+        // the run would silently start again.
         let lost = self.world.borrow().acknowledged.len();
         if lost > 0 {
             return Err(Violation(format!("all {lost} acknowledged records are lost")));
@@ -109,12 +120,15 @@ impl Host {
     }
 
     fn recover(&mut self, opened: journal::Opened) -> Result<(), Violation> {
+        // The check makes calls that a real recovery does not make, and the sweep numbers the calls
+        // of a recovery to fail each of them.
         let head = self.faults.without_faults(|| self.check_recovered(&opened))?;
         if head.seq == 0 {
             // The journal was created, but the start never became durable.
             self.drive(head, opened.journal);
             return self.start();
         }
+        // A run with limited help stays ended even if its failure could be resumed.
         if self.is_over() && self.help_limits != HelpLimits::UNLIMITED {
             self.unlock();
             return Ok(());
@@ -123,12 +137,15 @@ impl Host {
             self.go_down();
             return Ok(());
         }
+        // Requests to a dead owner do not concern the new one.
         self.discard_requests();
         let Some(reports) = self.reports(&head, Survivors::Adopted) else { return Ok(()) };
         let mut inputs = recovery::resume_inputs(reports, self.settings.clone());
         let Some(outputs) = self.outputs(&head.run)? else { return Ok(()) };
         inputs.extend(outputs);
         self.drive(head, opened.journal);
+        // The edit comes before the resume, in its own record, because the resume already runs the
+        // new states.
         self.adopt()?;
         self.handle(inputs).map(drop)
     }
@@ -178,6 +195,8 @@ impl Host {
         let log = WatchedLog { journal, world: Rc::clone(&world) };
         let definition = self.definition(&head.run).clone();
         let port = WorldPort { world, definitions: Rc::clone(&self.definitions) };
+        // A new owner knows nothing of the earlier clock: waits that it finds are bounded by the
+        // resume.
         self.clock = OwnerClock::default();
         self.driver = Some(Driver::new(head, definition, log, port));
     }
@@ -206,6 +225,7 @@ impl Host {
     /// another backend.
     fn adopt(&mut self) -> Result<(), Violation> {
         let Some(manifest) = self.edit.take() else { return Ok(()) };
+        // Only a failed run may need the edit; any other run continues with its pinned states.
         if self.phase() != Phase::Ended(Ending::Failed) {
             return Ok(());
         }

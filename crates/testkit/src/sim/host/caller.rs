@@ -23,9 +23,12 @@ impl Host {
     pub(super) fn outputs(&mut self, run: &Run) -> Result<Option<Vec<Input>>, Violation> {
         let mut call = Call::default();
         let asks: Vec<TurnId> = run.scheduler.asks.keys().cloned().collect();
+        // Without one certain answer a call could bring nothing, and the run would never end.
         let certain = self.world.borrow_mut().dice.index(asks.len().max(1));
         for (index, ask) in asks.into_iter().enumerate() {
             let Some((key, attempt)) = asked(run, &ask) else { continue };
+            // Both are drawn for every question, so that the answer to one question does not change
+            // the numbers that decide the others.
             let (left_out, stale) = {
                 let dice = &mut self.world.borrow_mut().dice;
                 (dice.percent(40), dice.percent(30))
@@ -33,11 +36,14 @@ impl Host {
             if index != certain && left_out {
                 continue;
             }
+            // Under the plain key with the earlier attempt, because a late answer arrives like
+            // that: a host repeats the outputs of its earlier calls.
             if stale && attempt > 1 {
                 let Some(earlier) = self.output(&ask, &key, attempt - 1) else { return Ok(None) };
                 call.outputs.insert(key.to_string(), earlier);
                 call.attempts.insert(key.clone(), attempt - 1);
             }
+            // Only answered questions are noted, and the reference answers every question.
             self.note_question(run, &ask, &key, attempt)?;
             let Some(output) = self.output(&ask, &key, attempt) else { return Ok(None) };
             call.outputs.insert(format!("{key}:{attempt}"), output);
@@ -59,6 +65,7 @@ impl Host {
             backend: "",
             cap: None,
         };
+        // The time matters only for usage limits, which a caller does not meet.
         let reply = self.world.borrow().replies.reply(request, Timestamp(0));
         let client = Client {
             reply,
@@ -71,6 +78,7 @@ impl Host {
             adoptions: 0,
         };
         let Ok(Outcome::Finished(finished)) = outcome(&client, &self.blobs()) else {
+            // A caller's output is stored before the call is recorded, like the text of a client.
             self.lose_text(&(ask.clone(), attempt));
             return None;
         };

@@ -1,4 +1,8 @@
 //! The search for clients of turns that were in flight, by a new owner.
+//!
+//! Clients are processes of their own: after the death of an owner they may run, have finished, or
+//! have died at any point. The dice decide which, and the world keeps the true cost of each, so
+//! that the auditor can check the charge.
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::protocol::Source;
@@ -39,8 +43,8 @@ enum ClientState {
 }
 
 impl ClientSearch {
-    /// Looks for a client, and returns `None` if it still runs. An error means that its text could not be stored, so the machine goes
-    /// down.
+    /// Looks for a client, and returns `None` if it still runs. An error means that its text could
+    /// not be stored, so the machine goes down.
     pub(super) fn find(
         &self,
         world: &mut SimWorld,
@@ -49,6 +53,8 @@ impl ClientSearch {
     ) -> Result<Option<Outcome>, String> {
         let unseen = world.unseen.remove(attempt);
         let Some(client) = world.clients.get(attempt).cloned() else {
+            // Unknown, although this client cost nothing. So the charge is a guess, but never too
+            // low.
             world.coverage.note_situation(Situation::NeverSpawned);
             return Ok(Some(self.interrupted(Cost::Unknown, self.progressed(false))));
         };
@@ -59,9 +65,13 @@ impl ClientSearch {
             }
             ClientState::Finished => {
                 world.clients.end(attempt);
+                // Before the outcome is stored: a fault there takes the machine down, but the
+                // client has cost its money all the same.
                 world.truth.insert(attempt.clone(), truth(&client));
                 let outcome = outcome(&client, blobs)?;
                 note_found(world, &outcome, unseen);
+                // The world remembers the outcome, to check that the record of this recovery
+                // contains it.
                 world.found.insert(attempt.clone(), outcome.clone());
                 Ok(Some(outcome))
             }
@@ -71,6 +81,8 @@ impl ClientSearch {
                 let progressed = self.progressed(client.progressed);
                 let outcome = self.interrupted(client.client_cost.known, progressed);
                 let cost = outcome.cost();
+                // Scripts never survive their owner, so counting them would hide that no client was
+                // met.
                 if client.source != Source::Script {
                     note_gone(world, cost, progressed);
                 }
@@ -83,6 +95,8 @@ impl ClientSearch {
     /// transcript, which does not make the client cheaper.
     fn true_cost(&self, client: &Client) -> Micros {
         let ClientCost { whole, interrupted, .. } = client.client_cost;
+        // The client may have finished before the power failed, so the larger of both costs is
+        // assumed.
         if self.power_was_cut { whole.max(interrupted) } else { interrupted }
     }
 
@@ -107,7 +121,11 @@ impl ClientSearch {
     fn state(&self, world: &mut SimWorld, attempt: &Attempt, client: &Client) -> ClientState {
         let ends = world.clients.ends(attempt);
         let late = |ends: Timestamp| ends <= world.now;
+        // A client without an end was already ended by an earlier recovery that then failed. A
+        // hanging client never completes a transcript, however late it is.
         let over = ends.is_none_or(late) && client.reply != Reply::Hangs;
+        // Clients do not sync their transcripts, so a power failure destroys many. The 5 percent
+        // are clients that crashed while they had no owner.
         let lost = if self.power_was_cut { 50 } else { 5 };
         // Drawn before the branches, so that every path uses the same number of throws.
         let luck = !world.dice.percent(lost);
@@ -115,6 +133,7 @@ impl ClientSearch {
             ClientState::Interrupted
         } else if over {
             if luck { ClientState::Finished } else { ClientState::Interrupted }
+        // A cancelled client has received its signal already, so the next owner does not follow it.
         } else if self.power_was_cut || client.cancelled || self.survivors == Survivors::Ended {
             ClientState::Interrupted
         } else if luck {
@@ -128,6 +147,8 @@ impl ClientSearch {
 /// Lets the new owner follow a client, with a new idle time limit.
 fn adopt(world: &mut SimWorld, attempt: &Attempt, unseen: bool) {
     let now = world.now;
+    // Only a hanging client can be here after its end. Its idle time starts again, because the new
+    // owner measures it from its own start.
     if world.clients.ends(attempt).is_none_or(|ends| ends <= now) {
         world.clients.reschedule(attempt, now + IDLE);
     }

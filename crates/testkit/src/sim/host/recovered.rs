@@ -19,6 +19,8 @@ impl Host {
         fold::header(&opened.header).map_err(unreadable)?;
         let end = opened.journal.end().offset;
         match self.disk.metadata(&self.paths.journal) {
+            // Bytes after the end would be a torn line that the recovery kept. The next record
+            // would start in the middle of that line.
             Ok(Metadata::File(size)) if size == end => {}
             other => {
                 return Err(Violation(format!("the journal ends at {end}, its file: {other:?}")));
@@ -26,11 +28,15 @@ impl Host {
         }
         let world = &mut *self.world.borrow_mut();
         let (known, found) = (world.acknowledged.len(), opened.lines.len());
+        // More lines than known are correct: a record can become durable although its writer saw an
+        // error.
         if found < known {
             return Err(Violation(format!("{known} records were acknowledged, {found} are left")));
         }
         let blobs = self.blobs();
         for (index, line) in opened.lines.iter().enumerate() {
+            // By bytes, because an equal record in another encoding would break the chain of
+            // checksums.
             if world.acknowledged.get(index).is_some_and(|known| **known != *line.body) {
                 return Err(Violation(format!("record {} changed", line.seq)));
             }
@@ -39,6 +45,8 @@ impl Host {
                 continue;
             }
             let record = fold::record(line.body, line.seq).map_err(unreadable)?;
+            // Folded from the bytes of the journal, independent of the run that the driver has in
+            // memory.
             world.read.fold(&record);
             for event in record.steps.iter().flat_map(|step| &step.events) {
                 if let Event::TurnStarted { turn, attempt, .. } = event {
@@ -53,6 +61,8 @@ impl Host {
                 // It became durable although its writer saw an error or died: from now on it
                 // counts.
                 world.acknowledged.push(line.body.into());
+                // The driver never applied this record, so the auditor gets the run that the
+                // journal gives.
                 let run = world.read.run.clone();
                 world.accept(&run, &record)?;
             }
@@ -63,11 +73,15 @@ impl Host {
             return Err(Violation(format!("a record names the blob {lost}, which is lost")));
         }
         let Head { run, ledger, seq } = &world.read;
+        // The driver's run and the fold of its records come from different code paths: decisions in
+        // memory, and lines that were written and read again.
         if *run != world.last {
             return Err(Violation("the recovered run differs from the one that was driven".into()));
         }
         let mut head = Head { run: run.clone(), ledger: ledger.clone(), seq: *seq };
         read_results(&mut head.run, &blobs)?;
+        // Not the reverse: an attempt may be recorded and never released, if the machine failed in
+        // between.
         match world.released.difference(&world.started).next() {
             None => Ok(head),
             Some((turn, attempt)) => {
@@ -98,6 +112,8 @@ pub(super) fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), Violation
 
 /// Collects the blobs that a record names: they were durable before it.
 fn note_blobs(record: &Record, blobs: &mut BTreeSet<String>) -> Result<(), Violation> {
+    // Any field may contain a blob. Searching the JSON also finds the blobs of fields that do not
+    // exist yet.
     let named = serde_json::to_value(record).map_err(|error| Violation(error.to_string()))?;
     let mut waiting = vec![&named];
     while let Some(value) = waiting.pop() {

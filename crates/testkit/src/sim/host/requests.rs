@@ -18,6 +18,7 @@ impl Host {
     pub fn post(&self, mode: StopMode, key: &str) -> Result<(), Violation> {
         let request = Input::Stop { mode, by: StopOrigin::Command, key: key.to_owned() };
         let json = serde_json::to_vec(&request).map_err(|error| Violation(error.to_string()))?;
+        // Another process, because the owner's own calls would fail with the owner.
         let poster = self.disk.process();
         let inbox = Inbox::new(Arc::new(poster.clone()), self.paths.inbox.clone());
         let posted = self.faults.without_faults(|| inbox.post(key, &json));
@@ -46,17 +47,22 @@ impl Host {
         for message in &taken.messages {
             let request = serde_json::from_slice(&message.bytes);
             inputs.push(request.map_err(|error| Violation(error.to_string()))?);
+            // Counted before the batch: afterwards every key is known.
             if self.world.borrow().last.keys.contains(&message.key) {
                 self.world.borrow_mut().coverage.note_situation(Situation::AskedAgain);
             }
         }
+        // In the same batch, because a request and the end of a wait can arrive together.
         inputs.push(Input::Due);
         let downs = self.downs;
         self.handle(inputs)?;
+        // `handle` may take the machine down and return normally, so only this counter shows it.
         if self.downs == downs {
             // Answered requests are removed, unless the owner died before.
             let inbox = self.inbox();
             for message in taken.messages {
+                // After the record. A failed removal is harmless, because the key of the request is
+                // recorded.
                 inbox.remove(&message.key).ok();
             }
             self.went_down();
@@ -78,6 +84,7 @@ impl Host {
     pub(super) fn discard_requests(&self) {
         let inbox = self.inbox();
         for message in inbox.take_all().unwrap_or_default().messages {
+            // So that some requests stay, and a new owner meets the request of an earlier owner.
             if self.world.borrow_mut().dice.percent(50) {
                 inbox.remove(&message.key).ok();
             }
@@ -101,7 +108,10 @@ impl Host {
             return Ok(());
         };
         let head = self.faults.without_faults(|| self.check_recovered(&opened))?;
+        // No owner follows a client after the stop, so the stopping process ends all of them first.
         let Some(reports) = self.reports(&head, Survivors::Ended) else { return Ok(()) };
+        // The key of a request that counts although its own key was answered before the last
+        // resume. The number of records makes it unique.
         let afresh = format!("afresh-{}", head.seq);
         let inputs = recovery::stop_inputs(&head.run, reports, mode, key, &afresh);
         self.drive(head, opened.journal);
@@ -113,6 +123,8 @@ impl Host {
         self.driver = None;
         self.unlock();
         match (self.phase(), verdicts.last()) {
+            // Any ending is correct: the run may have been over already, or the last outcome
+            // completed it.
             (Phase::Ended(_), Some(_)) => self.world.borrow().check_no_client_runs(),
             (phase, verdict) => {
                 Err(Violation(format!("a run that was stopped is {phase:?}: {verdict:?}")))

@@ -28,6 +28,8 @@ impl Host {
         let next = self.world.borrow().clients.next().map(|(at, _)| at);
         let due = self.until_due();
         match (next, due) {
+            // In the same millisecond both orders are correct, but one order must be fixed, so that
+            // a seed always gives the same run.
             (Some(at), due) if due.is_none_or(|due| at <= due) => self.settle_next(),
             (_, Some(due)) => {
                 self.world.borrow_mut().pass_until(due);
@@ -41,6 +43,7 @@ impl Host {
     /// meanwhile.
     fn until_due(&mut self) -> Option<Timestamp> {
         let due = self.driver.as_ref()?.run().next_due()?;
+        // By the owner's clock, which does not follow a wall clock that was set back.
         let wait = due.0.saturating_sub(self.owner_time().0);
         Some(self.world.borrow().now + Span(wait))
     }
@@ -48,6 +51,8 @@ impl Host {
     /// Returns the time of the owner's clock.
     pub(super) fn owner_time(&mut self) -> Timestamp {
         let world = self.world.borrow();
+        // The clock is steady only while something waits; without a wait it shows the wall clock
+        // again.
         let due = self.driver.as_ref().and_then(|driver| driver.run().next_due());
         self.clock.now(Reading { wall: world.now, uptime: world.uptime }, due)
     }
@@ -80,6 +85,8 @@ impl Host {
         };
         match outcome {
             Ok(outcome) => Ticked::Settled(attempt, Box::new(outcome)),
+            // The only error is a text that could not be stored: the client has ended, and its
+            // outcome is lost until a recovery reads the transcript.
             Err(_) => {
                 self.lose_text(&attempt);
                 Ticked::Down
@@ -92,6 +99,8 @@ impl Host {
         {
             let world = &mut *self.world.borrow_mut();
             world.last_fault = self.faults.take_fired();
+            // The rows of the table are events, which exist only when the turn is recorded. So the
+            // column waits for that record.
             if let Some(column) = world.last_fault.and_then(|(_, point)| Column::for_blob(point)) {
                 world.unstored.insert(attempt.0.clone(), column);
             }
@@ -111,6 +120,7 @@ impl Host {
         let world = &mut *self.world.borrow_mut();
         let to = world.now + span;
         world.note_jump(Jump::Ahead);
+        // The uptime does not pass: the monotonic clock stops while a machine sleeps.
         world.jump(to);
         world.trace.note(|| format!("the machine sleeps for {span}"));
     }

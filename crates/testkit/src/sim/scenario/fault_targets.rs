@@ -34,6 +34,7 @@ impl Scenario {
         } else {
             *self.dice.pick(&MachineFault::ALL)
         };
+        // A record takes a few calls, so ten calls cover the next records and their effects.
         let call = self.dice.below(10);
         if self.may_arm() {
             host.faults.arm(call, fault);
@@ -61,6 +62,8 @@ impl Scenario {
 
     /// Lets the record of a rare outcome fail often.
     pub(super) fn inject_into_outcome(&mut self, host: &Host, outcome: &Outcome) {
+        // A fork that waits for free places is the rarest of these outcomes, so it gets most
+        // faults.
         let chance = if is_held(&host.world.borrow().last, outcome) {
             70
         } else if is_rare(outcome) {
@@ -73,10 +76,13 @@ impl Scenario {
 
     /// Often lets the storing of a large text fail.
     pub(super) fn inject_into_blob(&mut self, host: &Host) {
+        // Large texts are rare, but all three operations must meet every row that follows from a
+        // text.
         if !host.next_is_large() || !self.dice.percent(55) {
             return;
         }
         let (operation, faults) = match self.dice.below(3) {
+            // The last fault of the list, a lost sync, cannot happen to a write.
             0 => (Operation::Write, &MachineFault::ALL[..4]),
             1 => (
                 Operation::Sync,
@@ -103,6 +109,7 @@ impl Scenario {
             WRITE,
             SYNC,
         ];
+        // A torn line is removed by a truncation, which no other recovery makes.
         let point = if torn { points[0] } else { *self.dice.pick(&points) };
         let cut = !self.spares_clients() && self.dice.percent(50);
         let fault = if cut { MachineFault::PowerCut } else { MachineFault::Kill };
@@ -111,6 +118,7 @@ impl Scenario {
 
     /// Returns whether the next fault spares the clients, and hits only the owner.
     pub(super) fn spares_clients(&mut self) -> bool {
+        // Not always, so that the same run also meets power failures while clients are adopted.
         self.theme == Theme::Orphans && self.dice.percent(85)
     }
 
@@ -122,6 +130,7 @@ impl Scenario {
 
     /// Counts a fault, and returns whether the limit allows it.
     pub(super) fn may_arm(&mut self) -> bool {
+        // Counted even if the fault never happens because its call does not come.
         self.faults += 1;
         self.faults <= MAX_FAULTS
     }
@@ -132,6 +141,8 @@ fn is_held(run: &Run, outcome: &Outcome) -> bool {
     let Outcome::Finished(finished) = outcome else { return false };
     let forks =
         finished.reply.reading.tags.iter().filter(|tag| tag.name() == TagName::Fork).count();
+    // The same condition as in core, but only for aiming: a wrong answer here costs coverage, not
+    // correctness.
     forks > 0 && run.live_workers() as usize + forks > run.settings.max_agents as usize
 }
 
@@ -151,6 +162,7 @@ fn is_rare(outcome: &Outcome) -> bool {
                     .any(|tag| tag.target().is_some_and(|target| target == "NOWHERE"))
         }
         Outcome::Failed { .. } | Outcome::Capped { .. } => true,
+        // Every stop and every crash makes interruptions, so they are not rare.
         Outcome::Interrupted { .. } => false,
     }
 }

@@ -28,6 +28,8 @@ pub(super) enum Theme {
 
 impl Theme {
     pub(super) fn pick(dice: &mut Dice) -> Self {
+        // Half of the runs have no theme, so that they can meet situations that no theme was made
+        // for.
         match dice.below(40) {
             0..=20 => Self::Anything,
             21..=26 => Self::LastCents,
@@ -40,6 +42,8 @@ impl Theme {
     /// Draws the settings of the run.
     pub(super) fn settings(self, dice: &mut Dice) -> Settings {
         let cap = |dice: &mut Dice| match self {
+            // From less than the least share to about six of them, at costs of up to 60,000 for
+            // each turn.
             Self::LastCents => Some(Micros(40_000 + dice.below(260_000))),
             Self::Anything | Self::Limits | Self::Orphans | Self::Crashes => {
                 *dice.pick(&[None, Some(Micros(10_000_000)), Some(Micros(400_000))])
@@ -52,8 +56,11 @@ impl Theme {
             strict_budget: dice.percent(20),
             max_parallel: u32::from(is_crowded) + 1 + u32::try_from(dice.below(4)).unwrap_or(0),
             max_agents: *dice.pick(if is_crowded {
+                // Mostly without a limit: agents that wait for places do not compete for money.
                 &[3, 1_000, 1_000, 1_000]
             } else {
+                // Mostly a limit that forks reach, because a fork that waits for places is rare
+                // otherwise.
                 &[1, 1, 2, 1_000]
             }),
             reminders: *dice.pick(&[0, 1, 3]),
@@ -92,6 +99,8 @@ impl Theme {
     pub(super) const fn leftovers(self) -> Leftovers {
         match self {
             Self::Anything | Self::LastCents | Self::Limits | Self::Orphans => Leftovers::Any,
+            // An agent fails after five crashes without progress. With survivors, few runs would
+            // get there.
             Self::Crashes => Leftovers::Nothing,
         }
     }
@@ -99,6 +108,8 @@ impl Theme {
     /// Returns the possible times without an owner, in milliseconds.
     pub(super) const fn downtimes(self) -> &'static [u64] {
         match self {
+            // Clients take up to 5,000 ms. Short downtimes leave them running; an hour finishes all
+            // of them.
             Self::Orphans => &[0, 0, 300, 1_000, 2_000, 3_600_000],
             Self::Anything | Self::LastCents | Self::Limits | Self::Crashes => {
                 &[0, 0, 1_000, 3_000, 20_000, 3_600_000]
@@ -119,6 +130,7 @@ impl Theme {
         match self {
             Self::Anything | Self::LastCents | Self::Limits => 0,
             Self::Orphans => 12,
+            // Almost every step, because five crashes in a row must hit the same turn.
             Self::Crashes => 70,
         }
     }

@@ -1,4 +1,7 @@
 //! The driver's access to the world: released effects happen, unless the machine goes down first.
+//!
+//! Every effect is audited before it happens. The reply of a client is decided when the client
+//! starts, so that a crash in between does not change it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -35,12 +38,15 @@ pub struct WorldPort {
 impl World for WorldPort {
     fn committed(&mut self, run: &Run, _: &Ledger, record: &Record) {
         let world = &mut *self.world.borrow_mut();
+        // The interface returns nothing, so the violation is kept until the host looks for it.
         let verdict = world.accept(run, record);
         world.keep_violation(verdict);
     }
 
     fn release(&mut self, effect: Effect) {
         let world = &mut *self.world.borrow_mut();
+        // A machine that is down runs no effect, but the driver releases all effects of a record in
+        // one go.
         if world.is_down {
             return;
         }
@@ -50,11 +56,14 @@ impl World for WorldPort {
             if world.dice.percent(50) {
                 return;
             }
+            // Scripts end with their owner, so only a client can be found by the next one.
             if let Effect::Start(TurnSpec { header, work: Work::Prompt(_) }) = &effect {
                 world.unseen.insert((header.turn.clone(), header.attempt));
             }
         }
         let definition = definition_of(&self.definitions, &world.last);
+        // Audited although the owner is dead: the effect was released after its record, or it is a
+        // violation.
         let verdict = world.auditor.effect(definition, &effect);
         world.keep_violation(verdict);
         let verdict = world.act(effect);
@@ -86,6 +95,8 @@ impl SimWorld {
             backend: prompt.map_or("", |prompt| prompt.backend.as_str()),
             cap: prompt.and_then(|prompt| prompt.cap),
         };
+        // The reply is fixed at the start, so that a recovery finds the same reply however late it
+        // looks.
         let reply = match &spec.work {
             Work::Exec(exec) => {
                 let (key, attempt, call) = (request.state, request.attempt, call_of(&exec.call));
@@ -103,6 +114,8 @@ impl SimWorld {
             Reply::Hangs => IDLE,
             _ => Span(self.dice.below(5_000)),
         };
+        // The world keeps this across crashes, so a recovery can compare it with the attempts in
+        // the journal.
         self.released.insert(attempt.clone());
         let session = prompt.and_then(|prompt| prompt.plan.session()).cloned();
         let client_cost = match source {
@@ -111,6 +124,7 @@ impl SimWorld {
         };
         let client = Client {
             client_cost,
+            // Mostly true, because five interruptions in a row without progress fail an agent.
             progressed: self.dice.percent(70),
             reply,
             cwd,
@@ -119,6 +133,7 @@ impl SimWorld {
             cancelled: false,
             adoptions: 0,
         };
+        // The client starts even if a check fails, as the real one would.
         let known = prompt.map_or(Ok(()), |prompt| self.check_conversation(&turn, prompt));
         self.clients.start(attempt, client, self.now + delay).and(known)
     }
@@ -137,6 +152,8 @@ impl SimWorld {
             SessionPlan::Continue { .. } | SessionPlan::Carry => (None, None),
         };
         if let Some(new) = new {
+            // The first backend keeps the conversation: a later attempt at opening it elsewhere is
+            // a violation.
             self.conversations.entry(new.clone()).or_insert_with(|| prompt.backend.clone());
         }
         for session in old.into_iter().chain(new) {
@@ -156,9 +173,12 @@ impl SimWorld {
     fn cancel(&mut self, attempt: &Attempt) {
         let Some(client) = self.clients.get_mut(attempt) else { return };
         client.cancelled = true;
+        // Otherwise the client keeps its reply: its result was complete before the signal arrived.
         if !self.dice.percent(20) {
             client.reply = Reply::Hangs;
         }
+        // Not at once: other outcomes may arrive between the cancellation and the end of the
+        // client.
         self.clients.reschedule(attempt, self.now + Span(10));
     }
 
@@ -169,6 +189,8 @@ impl SimWorld {
                 self.cancel(&(turn, attempt));
                 Ok(())
             }
+            // Released after all turns have ended, so a client that still runs has outlived its
+            // run.
             Effect::Finish => self.check_no_client_runs(),
         }
     }

@@ -27,8 +27,11 @@ impl Interpreter<'_> {
     pub(super) fn fill(&self, text: &str, scope: &Scope) -> Option<String> {
         let (mut filled, mut rest) = (String::new(), text);
         while !rest.is_empty() {
+            // Filled text is never read again, so a value that looks like an expression stays as it
+            // is.
             if let Some((path, after)) = expression(rest) {
                 match self.named(path, scope)? {
+                    // Null is an empty text; only an unknown name is a failure.
                     Json::Null => {}
                     Json::String(text) => filled.push_str(&text),
                     other => filled.push_str(&other.to_string()),

@@ -26,8 +26,10 @@ pub(super) fn find(listing: &Listing) -> Option<Tool> {
 /// Returns the names before the colon of each rule. Recipes are indented, and `:=` assigns.
 fn targets(text: &str) -> BTreeSet<&str> {
     let mut targets = BTreeSet::new();
+    // A leading dot marks `.PHONY` and other special targets.
     for line in text.lines().filter(|line| !line.starts_with(['\t', ' ', '#', '.'])) {
         if let Some((names, rest)) = line.split_once(':')
+            // Only make itself knows the value of a variable in a name.
             && !names.contains(['=', '$'])
             && !rest.trim_start_matches(':').starts_with('=')
         {

@@ -45,6 +45,7 @@ pub(super) fn find(listing: &Listing) -> Option<Tool> {
 fn evidence_of_pytest(listing: &Listing) -> Option<&str> {
     let configured = ["pytest.ini", "conftest.py"].into_iter().find(|file| listing.has(file));
     let says_so = |name: &str, text: &str| match name {
+        // `tox.ini` often lists pytest as a dependency of an environment that only tox creates.
         "tox.ini" => text.contains("[pytest]"),
         _ => says_how(name) && text.contains("pytest"),
     };

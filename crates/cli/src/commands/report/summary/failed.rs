@@ -34,6 +34,7 @@ impl Summary<'_> {
             (Failures::Told, _) => return vec![self.row("failed", &self.failed_where("at"))],
             (Failures::Untold, _) => {}
         }
+        // The first line of the summary contains the reason of a single failure already.
         let said = usize::from(self.place.status == Status::Failed && run.failed.len() == 1);
         let told = |id: &AgentId| match run.agents.get(id) {
             Some(agent @ Agent { status: AgentStatus::Failed { failure, .. }, .. }) => {
