@@ -25,8 +25,8 @@ simulate compare N [SEED]              N random runs compared with the reference
 simulate compared SEED                 the trace of one of them
 simulate steps N [SEED]                N random documents of steps compared with the reference
 simulate stepped SEED                  the smallest document on which one of them fails
-simulate storms N [SEED]               the same on a machine that goes wrong
-simulate stormed SEED                  the trace of one of them
+simulate crashes N [SEED]              the same on a machine that crashes
+simulate crashed SEED                  the trace of one of them
 simulate sweep [NAME]                  fault at every call of every small workflow
 simulate sweep --one-in N              the same; one crash in N is crashed again while it recovers
 simulate sweep NAME K FAULT [J]        the trace of one of those runs";
