@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::document::{Agent, Contract, Exec, Invocation, Io, Source};
@@ -60,11 +60,18 @@ pub enum CallIo {
         outputs: Vec<CallFile>,
     },
     Stream {
-        /// The value for stdin; without it stdin is empty.
+        /// The value for stdin; without it stdin is empty. `null` is a value, so absence is a
+        /// missing field.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
         input: Option<Value>,
         input_schema: Option<Arc<Value>>,
         output_schema: Option<Arc<Value>>,
     },
+}
+
+/// Reads a field that is there, even if it is `null`, which serde would take for `None`.
+fn present<'de, D: Deserializer<'de>>(field: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(field).map(Some)
 }
 
 /// A JSON file that a program reads or writes.

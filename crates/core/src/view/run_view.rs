@@ -115,9 +115,7 @@ impl RunView {
     pub fn see(&mut self, at: Timestamp, turn: &TurnId, what: &str) {
         let Some(row) = self.agents.get_mut(&turn.agent) else { return };
         // Late progress of a turn that has ended must not replace the new activity.
-        if row.attempt.as_ref().is_some_and(|attempt| attempt.turn == *turn)
-            && matches!(row.doing, Doing::Working(_))
-        {
+        if row.attempt.as_ref().is_some_and(|attempt| attempt.turn == *turn) {
             row.doing = Doing::Working(Work::Seen(what.to_owned()));
             row.summary.since = at;
         }

@@ -68,6 +68,15 @@ fn a_step_is_rendered_as_a_whole() {
 }
 
 #[test]
+fn null_for_stdin_is_not_an_empty_stdin() {
+    let stream = |input| CallIo::Stream { input, input_schema: None, output_schema: None };
+    for io in [stream(Some(Value::Null)), stream(Some(json!(1))), stream(None)] {
+        let text = serde_json::to_string(&io).unwrap();
+        assert_eq!(serde_json::from_str::<CallIo>(&text).unwrap(), io, "{text}");
+    }
+}
+
+#[test]
 fn a_fault_names_its_place_and_its_expression() {
     let check = |step: Value, expected: &str| {
         assert_eq!(rendered(&step), Err(expected.to_owned()));
