@@ -9,7 +9,7 @@ mod events;
 mod region;
 mod rows;
 mod stderr_writer;
-mod terminal;
+pub(crate) mod terminal;
 mod wrap;
 mod writer;
 

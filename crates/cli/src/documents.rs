@@ -10,7 +10,7 @@ use std::path::Path;
 
 use raymond_backends::workspace::{Workspace, WorkspaceError};
 use raymond_core::crayfish::{Document, Problem, ProblemCode, reading, validate};
-use raymond_core::diagnostic::{Diagnostic, Place};
+use raymond_core::diagnostic::{Diagnostic, LocationFinder, Place};
 use raymond_core::ids::AgentId;
 use raymond_core::run::Run;
 use raymond_core::workflow::Definition;
@@ -148,7 +148,7 @@ impl DocumentFile {
     /// Finds the positions of problems and sorts them by position.
     fn locate(&self, problems: Vec<Problem>) -> Vec<Mistake> {
         let pointers = problems.iter().map(|problem| problem.path.as_str());
-        let places = line_columns(&self.text, &reading::places(&self.text, pointers));
+        let places = places_of(&self.text, &reading::places(&self.text, pointers));
         let mistake = |(problem, place)| Mistake { problem, place };
         let mut mistakes: Vec<Mistake> = problems.into_iter().zip(places).map(mistake).collect();
         // "… and more problems" has no position of its own and belongs at the end.
@@ -181,25 +181,18 @@ pub(crate) fn change_since_pinned(run: &Run, pinned: &Definition) -> Option<&'st
     }
 }
 
-/// Returns the line and column of each byte offset.
+/// Returns the place of each byte offset.
 ///
 /// All offsets are sorted and counted in one pass, because a large document with a thousand
 /// mistakes must not be scanned a thousand times.
-fn line_columns(text: &str, bytes: &[usize]) -> Vec<Place> {
+fn places_of(text: &str, bytes: &[usize]) -> Vec<Place> {
+    let finder = LocationFinder::new(text);
     let mut order: Vec<usize> = (0..bytes.len()).collect();
     order.sort_by_key(|index| bytes[*index]);
-    let mut places = vec![Place { line: 1, column: 1, span: 0..0 }; bytes.len()];
-    let (mut line, mut column, mut seen) = (1, 1, 0);
-    for index in order {
-        // An offset inside a character would make the slice below panic.
-        let at = text.floor_char_boundary(bytes[index]);
-        for character in text[seen..at].chars() {
-            (line, column) = if character == '\n' { (line + 1, 1) } else { (line, column + 1) };
-        }
-        seen = at;
-        places[index] = Place { line, column, span: at..at };
-    }
-    places
+    let mut places: Vec<(usize, Place)> =
+        order.into_iter().map(|index| (index, finder.of(bytes[index]..bytes[index]))).collect();
+    places.sort_by_key(|(index, _)| *index);
+    places.into_iter().map(|(_, place)| place).collect()
 }
 
 /// The directories that are searched for schemas.
@@ -276,15 +269,9 @@ mod tests {
     fn places_are_counted_as_one_by_one() {
         let text = "{\n \"é\": [1,\r\n2]}";
         let bytes = [14, 0, 3, 14, 9, text.len(), 99, 5];
-        let one_by_one: Vec<Place> = bytes
-            .iter()
-            .map(|at| {
-                let at = text.floor_char_boundary(*at);
-                Place::of(text, at..at)
-            })
-            .collect();
-        assert_eq!(line_columns(text, &bytes), one_by_one);
-        assert_eq!(line_columns("", &[0]), [Place { line: 1, column: 1, span: 0..0 }]);
+        let one_by_one: Vec<Place> = bytes.iter().map(|at| Place::of(text, *at..*at)).collect();
+        assert_eq!(places_of(text, &bytes), one_by_one);
+        assert_eq!(places_of("", &[0]), [Place::of("", 0..0)]);
     }
 
     #[test]

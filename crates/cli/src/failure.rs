@@ -1,17 +1,21 @@
 //! The error of a command: what happened, what to do, and the exit code.
 //!
 //! `conversions` builds a `Failure` from the errors of the libraries, which know no flags or
-//! commands.
+//! commands. `diagnostic_text` prints the mistakes of a workflow.
 
 mod conversions;
+mod diagnostic_text;
 
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
 
-use raymond_core::diagnostic::{Diagnostic, Remedy, Severity};
+use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::extension::is_state;
 use raymond_core::ids::RunId;
+
+use diagnostic_text::hint_of;
+pub(crate) use diagnostic_text::print_diagnostic;
 
 /// Exit code: usage error or invalid workflow.
 pub(crate) const USAGE: u8 = 2;
@@ -178,23 +182,4 @@ pub(crate) fn located(found: Diagnostic, workflow: &Path) -> Diagnostic {
 /// Names the project without runs, because the user may be in the wrong directory.
 pub(crate) fn no_runs_in(project: &Path) -> String {
     format!("the project {} has no runs", project.display())
-}
-
-/// Returns the hint of a diagnostic, in the words of the command line.
-fn hint_of(diagnostic: &Diagnostic) -> Option<String> {
-    let remedy = diagnostic.remedy.map(|remedy| match remedy {
-        Remedy::LimitIterations => "use --max-iterations",
-        Remedy::RunAsWorkflow => "a workflow of several states is run by `raymond run`",
-        Remedy::RunWithoutCap => "run it with `--budget none`, or let another backend answer",
-    });
-    let hints: Vec<&str> = remedy.into_iter().chain(diagnostic.hint.as_deref()).collect();
-    (!hints.is_empty()).then(|| hints.join("; or "))
-}
-
-/// Prints `START.md:3:7: error: … [wrong-type]` and the hint. Users look up the code in the book.
-pub(crate) fn print_diagnostic(diagnostic: &Diagnostic) {
-    crate::say!("{diagnostic} [{}]", diagnostic.code);
-    if let Some(hint) = hint_of(diagnostic) {
-        crate::say!("  hint: {hint}");
-    }
 }

@@ -24,7 +24,7 @@ pub(super) fn takes_rows(output: OutputFlags) -> bool {
 }
 
 /// Whether stderr is a terminal.
-pub(super) fn is_there() -> bool {
+pub(crate) fn is_there() -> bool {
     stderr().is_terminal()
 }
 

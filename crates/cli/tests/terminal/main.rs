@@ -80,6 +80,26 @@ fn every_agent_has_a_row_below_the_log() {
 }
 
 #[test]
+fn mistake_is_shown_in_its_line() {
+    let project = Project::of(&[("wf/START.md", "---\nmax_visits: many\n---\nWork.\n")]);
+    let terminal = start(&project, "run wf", &[]);
+    let (code, lines, _) = terminal.end();
+    assert_eq!(code, 2);
+    assert_eq!(
+        lines,
+        [
+            "error[wrong-type]: `max_visits` must be a whole number, found a text",
+            "--> wf/START.md:2:13",
+            "|",
+            "2 | max_visits: many",
+            "| ^^^^",
+            "",
+            "raymond: the workflow has a mistake",
+        ]
+    );
+}
+
+#[test]
 fn resize_leaves_no_remains() {
     let project = forking(3);
     let terminal = start(&project, "run wf --run-id r", &[]);
@@ -226,7 +246,7 @@ fn rows_stay_without_colours() {
     };
     let lines = check(&[("NO_COLOR", "1")], false);
     assert_eq!(lines, check(&[], true));
-    for words in ["warning: unknown key", "reminder 1: no tag", "W.sh: failed: ", "failed after"] {
+    for words in ["warning[unknown-key]", "reminder 1: no tag", "W.sh: failed: ", "failed after"] {
         assert!(lines.iter().any(|line| line.contains(words)), "{words}: {lines:#?}");
     }
 }
