@@ -96,7 +96,7 @@ const TEXTS: u32 = 20;
 const LONG: u32 = 16 * 1024;
 
 /// Whether so many different texts of at least so many bytes are kept in files, if they are long.
-fn kept(place: &Place, folder: &str, (texts, bytes): (u32, u32)) -> Result<()> {
+fn kept(place: &Place, folder: &str, texts: u32, bytes: u32) -> Result<()> {
     if bytes < LONG {
         return Ok(());
     }
@@ -134,7 +134,7 @@ echo x >> steps
         place.printed("done\n")?;
         place.counted("steps", TEXTS)?;
         place.settled(TEXTS)?;
-        kept(&place, BLOBS, (TEXTS, bytes))?;
+        kept(&place, BLOBS, TEXTS, bytes)?;
         Ok(cost.each(TEXTS))
     };
     let floor = || -> Result<Cost> {
@@ -142,7 +142,7 @@ echo x >> steps
         let cost = place.run(place.ours("floor", &format!("steps {TEXTS} bash wf/STEP.sh")))?;
         place.counted("steps", TEXTS)?;
         place.counted("journal", TEXTS)?;
-        kept(&place, ".", (TEXTS, bytes))?;
+        kept(&place, ".", TEXTS, bytes)?;
         Ok(cost.each(TEXTS))
     };
     compare(stage.rounds, [("Raymond", &ours), ("the floor", &floor)])
@@ -205,7 +205,7 @@ case $RAYMOND_VISIT in *.{}) echo '<result>done</result>';; *) echo '<call retur
         place.printed("done\n")?;
         counted(&place, bytes + VISIT)?;
         place.settled(2 * CALLS + 1)?;
-        kept(&place, BLOBS, (CALLS, bytes))?;
+        kept(&place, BLOBS, CALLS, bytes)?;
         Ok(cost.each(CALLS))
     };
     let floor = || -> Result<Cost> {
@@ -216,7 +216,7 @@ case $RAYMOND_VISIT in *.{}) echo '<result>done</result>';; *) echo '<call retur
         let tags = "<result></result>\n".len();
         counted(&place, bytes + VISIT + u32::try_from(tags)?)?;
         place.counted("journal", 2 * CALLS)?;
-        kept(&place, ".", (CALLS, bytes))?;
+        kept(&place, ".", CALLS, bytes)?;
         Ok(cost.each(CALLS))
     };
     compare(stage.rounds, [("Raymond", &ours), ("the floor", &floor)])

@@ -9,12 +9,11 @@ mod events;
 mod region;
 mod rows;
 mod stderr_writer;
-pub(crate) mod terminal;
 mod wrap;
 mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::stderr;
+use std::io::{IsTerminal as _, stderr, stdout};
 
 use anstyle::{AnsiColor, Style};
 use jiff::tz::TimeZone;
@@ -31,12 +30,11 @@ use crate::args::OutputFlags;
 use crate::json::{self, Layout};
 use crate::sanitize::sanitized;
 use crate::secrets::redacted_json;
-use crate::{status_summary, streams};
+use crate::{status_summary, streams, terminal};
 use events::{Events, MAX_WAITING_BYTES, Stream};
 use stderr_writer::StderrWriter;
 use writer::{Fate, STUCK_AFTER};
 
-pub(crate) use terminal::{edge, width};
 pub(crate) use wrap::{LineLayout, whole, wrapped};
 
 /// A log of lines on stderr that never blocks its caller.
@@ -100,7 +98,7 @@ impl Console {
         } else {
             Weight::Plain
         };
-        let stderr_writer = if terminal::takes_rows(output) {
+        let stderr_writer = if takes_rows(output) {
             StderrWriter::with_rows(interrupt)
         } else {
             StderrWriter::with_lines()
@@ -191,7 +189,7 @@ impl Console {
         });
         for (event, naming) in &told {
             if let Some(line) = self.line(event, *naming) {
-                self.stderr_writer.say(&fitted_line(record.at, &line, edge(&stderr())));
+                self.stderr_writer.say(&fitted_line(record.at, &line, terminal::edge(&stderr())));
             }
             if let ViewEvent::AgentFailed { place, .. } = event {
                 self.shown.failed.insert(place.agent.clone());
@@ -220,13 +218,14 @@ impl Console {
         }
         if let Some(weight) = weight.filter(|weight| *weight >= self.least) {
             let line = Line::new(Some(turn.agent.clone()), weight, text);
-            self.stderr_writer.say(&fitted_line(now, &line, edge(&stderr())));
+            self.stderr_writer.say(&fitted_line(now, &line, terminal::edge(&stderr())));
         }
     }
 
     fn say_note(&self, text: &str) {
         const WHO: &str = "raymond: ";
-        let room = LineLayout { edge: edge(&stderr()), taken: WHO.len(), indent: WHO.len() };
+        let room =
+            LineLayout { edge: terminal::edge(&stderr()), taken: WHO.len(), indent: WHO.len() };
         self.stderr_writer.say(&format!("{WHO}{}", wrapped(&sanitized(text), room)));
     }
 }
@@ -285,6 +284,14 @@ fn zoned(at: Timestamp, zone: &TimeZone) -> jiff::Zoned {
     let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
     let instant = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     instant.to_zoned(zone.clone())
+}
+
+/// Whether to draw live rows: the terminal must move the cursor, the user must want messages, and
+/// stdout must not print lines to the same terminal.
+fn takes_rows(output: OutputFlags) -> bool {
+    let obeys = std::env::var_os("TERM").is_some_and(|kind| kind != "dumb");
+    let mixed = output.events && stdout().is_terminal();
+    terminal::is_there() && obeys && !output.quiet && !mixed
 }
 
 #[cfg(test)]

@@ -43,6 +43,7 @@ mod settings;
 mod status_summary;
 mod streams;
 mod strict_budget;
+mod terminal;
 mod workflows;
 
 use std::process::ExitCode;

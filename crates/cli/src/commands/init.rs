@@ -18,11 +18,11 @@ use raymond_core::text::quoted;
 use serde_json::json;
 
 use crate::args::Init;
-use crate::console::{self, LineLayout, wrapped};
+use crate::console::{LineLayout, wrapped};
 use crate::examples::{self, EXAMPLES, Example};
 use crate::failure::Failure;
-use crate::runs;
 use crate::sanitize::sanitized;
+use crate::{runs, terminal};
 
 use super::{print_json, print_text};
 use client::Client;
@@ -51,7 +51,7 @@ fn list(flags: &Init) -> Result<(), Failure> {
         return print_json(json!({ "version": crate::json::VERSION, "examples": examples }));
     }
     let width = EXAMPLES.iter().map(|example| example.name.len()).max().unwrap_or_default();
-    let room = LineLayout { edge: console::edge(&stdout()), taken: 0, indent: width + 2 };
+    let room = LineLayout { edge: terminal::edge(&stdout()), taken: 0, indent: width + 2 };
     let line = |example: &Example| {
         let line = format!("{:<width$}  {}", example.name, example.about());
         format!("{}\n", wrapped(&line, room))

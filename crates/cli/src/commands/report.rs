@@ -10,11 +10,11 @@ use raymond_engine::driver::Head;
 use raymond_engine::runner::Signal;
 use raymond_store::Blobs;
 
-use crate::console::{self, AlreadyShown};
+use crate::console::AlreadyShown;
 use crate::failure::Failure;
 use crate::sanitize::styled;
 use crate::status_summary::StatusSummary;
-use crate::streams;
+use crate::{streams, terminal};
 
 use super::result;
 use summary::Summary;
@@ -27,7 +27,7 @@ pub(super) fn report(
     said: &AlreadyShown,
 ) -> Result<(), Failure> {
     let place = StatusSummary::of(head, status);
-    let (columns, edge) = (console::width(), console::edge(&stderr()));
+    let (columns, edge) = (terminal::width(), terminal::edge(&stderr()));
     let output = said.output;
     for line in (Summary { head, place: &place, said, columns, edge }).lines() {
         streams::print_error_line(&styled(&line));

@@ -11,7 +11,7 @@ use crate::args::Show;
 use crate::failure::Failure;
 use crate::sanitize::sanitized;
 use crate::status_summary::StatusSummary;
-use crate::{console, json as shapes, runs};
+use crate::{console, json as shapes, runs, terminal};
 
 use super::{print_styled, result};
 
@@ -30,7 +30,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let least = if flags.verbose { Weight::Detail } else { Weight::Plain };
     let (mut view, naming) = (RunView::default(), seen.head.ledger.naming());
     let mut text = String::new();
-    let edge = console::edge(&std::io::stdout());
+    let edge = terminal::edge(&std::io::stdout());
     for record in runs::records(&seen) {
         let record = record?;
         for step in &record.steps {

@@ -16,19 +16,13 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::{Interrupt, agent_style, time_at};
 use crate::sanitize::{elapsed, pad, sanitized, truncate_end, truncate_start};
+use crate::terminal::Size;
 
 /// Columns below which the costs of agents are omitted.
 const ROOM_FOR_MONEY: usize = 60;
 /// Least columns for the activity of an agent.
 const LEAST_ROOM: usize = 8;
 const GAP: &str = "  ";
-
-/// The size of a terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Size {
-    pub(crate) columns: usize,
-    pub(crate) rows: usize,
-}
 
 /// The time, the zone, the size and the effect of Ctrl-C, which rows depend on.
 #[derive(Debug, Clone)]

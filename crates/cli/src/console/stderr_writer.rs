@@ -14,11 +14,12 @@ use jiff::tz::TimeZone;
 use raymond_core::view::RunView;
 use raymond_engine::clock;
 
+use super::Interrupt;
 use super::region::Region;
 use super::rows::{Drawn, Scene, rows};
 use super::writer::{Fate, Progress, STUCK_AFTER, Writer};
-use super::{Interrupt, terminal};
 use crate::sanitize::styled;
+use crate::terminal;
 
 /// Most messages that wait for the terminal; further ones are dropped. This bounds the memory.
 const MAX_WAITING_LINES: usize = 10_000;

@@ -7,9 +7,9 @@
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use raymond_core::diagnostic::{Diagnostic, Remedy, Severity};
 
-use crate::console::terminal;
 use crate::sanitize::styled;
 use crate::streams::print_error_line;
+use crate::terminal;
 
 /// Prints a mistake and its hint to stderr.
 pub(crate) fn print_diagnostic(diagnostic: &Diagnostic) {

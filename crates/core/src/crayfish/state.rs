@@ -42,12 +42,14 @@ use super::stored::{Read, Stored};
 mod branch;
 mod event;
 mod gates;
+mod loop_frame;
 mod offers;
 #[cfg(test)]
 mod tests;
 
-pub use branch::{Branch, LoopFrame, Position};
+pub use branch::{Branch, Position};
 pub use event::StepEvent;
+pub use loop_frame::LoopFrame;
 pub(crate) use offers::Offer;
 
 /// The most bytes of all results of a run. Every reply contains them, the latest twice, and every

@@ -11,11 +11,12 @@ use unicode_width::UnicodeWidthStr as _;
 
 use crate::args::Explain;
 use crate::commands::{print_json, print_styled};
-use crate::console::{LineLayout, edge, wrapped};
+use crate::console::{LineLayout, wrapped};
 use crate::documents::{self, DocumentFile, SchemaDirs};
 use crate::failure::Failure;
 use crate::json::VERSION;
 use crate::sanitize::sanitized;
+use crate::terminal::edge;
 
 /// Most columns of a line; longer lines are hard to read.
 const WIDEST: usize = 100;

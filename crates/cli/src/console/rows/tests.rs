@@ -24,13 +24,13 @@ fn working(agents: &[(&str, &str, u32)]) -> RunView {
     let mut view = RunView::default();
     view.cap = Some(Micros(10_000_000));
     for (agent, state, count) in agents {
-        spawn(&mut view, agent, (state, *count));
+        spawn(&mut view, agent, state, *count);
         start(&mut view, agent);
     }
     view
 }
 
-fn spawn(view: &mut RunView, agent: &str, (state, count): (&str, u32)) {
+fn spawn(view: &mut RunView, agent: &str, state: &str, count: u32) {
     let cwd = "/home/me".to_owned();
     let (parent, attributes) = (None, Few::default());
     let spawned = Event::AgentSpawned { agent: agent.into(), parent, cwd, attributes };
@@ -167,7 +167,7 @@ fn agents_that_have_no_row_are_counted() {
 fn waiting_agent_shows_the_reason() {
     let check = |change: &dyn Fn(&mut RunView), expected: &str, footer: &str| {
         let mut view = working(&[]);
-        spawn(&mut view, "main", ("A.md", 1));
+        spawn(&mut view, "main", "A.md", 1);
         queue(&mut view, "main");
         change(&mut view);
         let footer = format!("  $0.00 of $10.00 · {footer}1m 00s · Ctrl-C stops");

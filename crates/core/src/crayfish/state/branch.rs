@@ -8,7 +8,7 @@ use crate::crayfish::key::{Iteration, Key};
 use crate::crayfish::name::StepId;
 use crate::ids::AgentId;
 
-use super::StepEvent;
+use super::{LoopFrame, StepEvent};
 
 /// A thread of control: the document itself, or one iteration of a parallel loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,20 +28,6 @@ pub struct Branch {
     /// The result it sees for a step, where it differs from its parent. `None` hides the step.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub seen: BTreeMap<StepId, Option<Key>>,
-}
-
-/// A loop that a branch is in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LoopFrame {
-    pub of: StepId,
-    /// The key of the result that contains its list, if a result does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub list: Option<Key>,
-    /// How many iterations there are; `None` if only a condition ends the loop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub count: Option<u32>,
-    /// The current iteration, from 0.
-    pub number: u32,
 }
 
 /// The position of a branch.

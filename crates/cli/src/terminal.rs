@@ -1,34 +1,30 @@
 //! The terminal on stderr: its abilities, its size, and whether this process may draw on it now.
 
-use std::io::{IsTerminal, stderr, stdout};
+use std::io::{IsTerminal, stderr};
 use std::os::fd::AsFd;
 
 use anstream::{AutoStream, ColorChoice};
 use rustix::process::getpgrp;
 use rustix::termios::{tcgetpgrp, tcgetwinsize};
 
-use super::rows::Size;
-use crate::args::OutputFlags;
+/// The size of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
+}
 
 /// The size of a terminal that does not report one: the traditional 80 by 24.
 const USUAL: Size = Size { columns: 80, rows: 24 };
 /// The least size for rows.
 const LEAST: Size = Size { columns: 20, rows: 4 };
 
-/// Whether to draw live rows: the terminal must move the cursor, the user must want messages, and
-/// stdout must not print lines to the same terminal.
-pub(super) fn takes_rows(output: OutputFlags) -> bool {
-    let obeys = std::env::var_os("TERM").is_some_and(|kind| kind != "dumb");
-    let mixed = output.events && stdout().is_terminal();
-    is_there() && obeys && !output.quiet && !mixed
-}
-
 /// Whether stderr is a terminal.
 pub(crate) fn is_there() -> bool {
     stderr().is_terminal()
 }
 
-pub(super) const fn has_room(size: Size) -> bool {
+pub(crate) const fn has_room(size: Size) -> bool {
     size.columns >= LEAST.columns && size.rows >= LEAST.rows
 }
 
@@ -45,11 +41,11 @@ pub(crate) fn edge(stream: &(impl AsFd + IsTerminal)) -> usize {
 }
 
 /// Whether to use colours: always, unless `NO_COLOR` is set.
-pub(super) fn takes_colours() -> bool {
+pub(crate) fn takes_colours() -> bool {
     !matches!(AutoStream::choice(&stderr()), ColorChoice::Never)
 }
 
-pub(super) fn size() -> Size {
+pub(crate) fn size() -> Size {
     size_of(&stderr())
 }
 
@@ -64,6 +60,6 @@ fn size_of(stream: &impl AsFd) -> Size {
 
 /// Whether this process is in the foreground of its terminal. A background job must not draw rows
 /// over the shell; it only adds lines.
-pub(super) fn is_ours() -> bool {
+pub(crate) fn is_ours() -> bool {
     tcgetpgrp(stderr()).map_or(true, |foreground| foreground == getpgrp())
 }
