@@ -1,7 +1,7 @@
 //! `cargo xtask check`: the inner loop, from an edit to an answer.
 //!
 //! It checks the format, the lints of changed crates, the words of changed files, the directions of
-//! imports, and the tests of the crates that decide and record. Everything else is for
+//! imports, the rules of `tidy`, and the tests of the crates that decide and record. Everything else is for
 //! `cargo xtask test`.
 
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use std::fs;
 use anyhow::Result;
 
 use crate::commands::{cargo, program, root, run};
-use crate::{modules, test, words};
+use crate::{modules, test, tidy, words};
 
 /// Their tests take seconds, and most changes show there.
 const TESTED: [&str; 3] = ["raymond-core", "raymond-store", "raymond-engine"];
@@ -31,6 +31,7 @@ pub(crate) fn check() -> Result<()> {
         words::words(&readable)?;
     }
     modules::modules()?;
+    tidy::tidy()?;
     test::packages(&TESTED)
 }
 

@@ -24,6 +24,7 @@ mod openclaw;
 mod pypi;
 mod sabotage;
 mod test;
+mod tidy;
 mod tools;
 mod torture;
 mod words;

@@ -2,7 +2,8 @@
 //!
 //! Modules are compared with their siblings: `core::run` and `core::view`, or `run::decide` and
 //! `run::apply`. A path from anywhere inside one sibling into another is an import. A parent and
-//! its own children may import each other, and tests may import everything.
+//! its own children may import each other, and tests may import everything. An item that a parent
+//! takes over from a child with `use` belongs to the child.
 
 mod graph;
 mod paths;
@@ -16,14 +17,20 @@ use anyhow::{Result, bail};
 use crate::commands::root;
 use graph::Graph;
 
+/// The crates outside of `crates/`.
+const TOOLS: [&str; 4] = ["bench", "bench/floor", "fuzz", "xtask"];
+
 /// A module with its path inside its crate: `["run", "decide"]`. The crate itself has none.
 type Module = Vec<String>;
 
 /// Fails if modules of a crate import each other in a circle.
 pub(crate) fn modules() -> Result<()> {
     let mut cycles = Vec::new();
+    let mut crates: Vec<_> = TOOLS.iter().map(|name| root().join(name)).collect();
     for entry in fs::read_dir(root().join("crates"))? {
-        let crate_directory = entry?.path();
+        crates.push(entry?.path());
+    }
+    for crate_directory in crates {
         let name = crate_directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let sources = sources(&crate_directory.join("src"))?;
         for (parent, graph) in graphs(&sources) {
@@ -72,14 +79,12 @@ fn collect(
 
 /// For every module with children, which of them import each other.
 fn graphs(sources: &BTreeMap<Module, String>) -> BTreeMap<Module, Graph> {
+    let taken_over = taken_over(sources);
     let mut graphs: BTreeMap<Module, Graph> = BTreeMap::new();
     for (module, source) in sources {
         for target in paths::imports(source, module) {
-            // The longest module that the path leads into: its last words are items.
-            let known =
-                (1..=target.len()).rev().find(|length| sources.contains_key(&target[..*length]));
-            let Some(target) = known.map(|length| &target[..length]) else { continue };
-            let shared = module.iter().zip(target).take_while(|(one, other)| one == other).count();
+            let target = owner(&target, sources, &taken_over);
+            let shared = module.iter().zip(&target).take_while(|(one, other)| one == other).count();
             // `None` means that one module contains the other: a parent and its children may import
             // each other.
             if let (Some(from), Some(to)) = (module.get(shared), target.get(shared)) {
@@ -88,6 +93,42 @@ fn graphs(sources: &BTreeMap<Module, String>) -> BTreeMap<Module, Graph> {
         }
     }
     graphs
+}
+
+/// The items that a module takes over from a module below it, by their path there.
+fn taken_over(sources: &BTreeMap<Module, String>) -> BTreeMap<Module, Module> {
+    let mut taken_over = BTreeMap::new();
+    for (module, source) in sources {
+        for item in paths::own_names(source, module) {
+            let child = item.path.get(..=module.len());
+            let is_below = item.path.starts_with(module)
+                && child.is_some_and(|child| sources.contains_key(child));
+            let here = [module.as_slice(), &[item.name]].concat();
+            if is_below && here != item.path {
+                taken_over.insert(here, item.path);
+            }
+        }
+    }
+    taken_over
+}
+
+/// The module that contains what a path names: its last words are items.
+fn owner(
+    path: &[String],
+    sources: &BTreeMap<Module, String>,
+    taken_over: &BTreeMap<Module, Module>,
+) -> Module {
+    for length in (1..=path.len()).rev() {
+        let (start, rest) = path.split_at(length);
+        // A module first: a function that is called like its module would lead here again.
+        if sources.contains_key(start) {
+            return start.to_vec();
+        }
+        if let Some(there) = taken_over.get(start) {
+            return owner(&[there, rest].concat(), sources, taken_over);
+        }
+    }
+    Module::new()
 }
 
 #[cfg(test)]
@@ -108,6 +149,10 @@ mod tests {
             (module("a::one"), "fn f() { super::two::g(); }".to_owned()),
             (module("a::two"), "use super::one::f; use super::X;".to_owned()),
             (module("b"), "pub struct Y;".to_owned()),
+            // `one` and `two` import each other, but only through their parent.
+            (module("c"), "mod one; mod two; pub use one::P; use two::Q;".to_owned()),
+            (module("c::one"), "use super::Q; pub struct P;".to_owned()),
+            (module("c::two"), "use super::P; pub struct Q;".to_owned()),
         ]);
         let cycles = |parent: &[&str]| {
             let parent: Module = parent.iter().map(|part| (*part).to_owned()).collect();
@@ -115,5 +160,6 @@ mod tests {
         };
         assert_eq!(cycles(&[]), Vec::<Vec<String>>::new());
         assert_eq!(cycles(&["a"]), [["one", "two"]]);
+        assert_eq!(cycles(&["c"]), [["one", "two"]]);
     }
 }

@@ -33,26 +33,51 @@ fn skip_item<'a>(lines: &mut impl Iterator<Item = &'a str>) {
 pub(super) fn imports(source: &str, module: &[String]) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for start in ["crate::", "super::"] {
-        for (index, _) in source.match_indices(start) {
-            let before = source[..index].chars().next_back();
-            // A part of a longer word or path, such as the second `super` of `super::super::`,
-            // which the loop below takes.
-            if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
-                continue;
-            }
-            let mut base = module.to_vec();
-            let mut rest = &source[index..];
-            if let Some(behind) = rest.strip_prefix("crate::") {
-                (base, rest) = (Vec::new(), behind);
-            }
-            while let Some(behind) = rest.strip_prefix("super::") {
-                base.pop();
-                rest = behind;
-            }
+        for index in words(source, start) {
+            let (base, rest) = base(&source[index..], module);
             tree(&mut Words(rest), base, &mut found);
         }
     }
+    found.into_iter().map(|item| item.path).collect()
+}
+
+/// The items that a module makes its own with `use`.
+pub(super) fn own_names(source: &str, module: &[String]) -> Vec<Item> {
+    let mut found = Vec::new();
+    for index in words(source, "use ") {
+        let (base, rest) = base(&source[index + "use ".len()..], module);
+        tree(&mut Words(rest), base, &mut found);
+    }
     found
+}
+
+/// An item of another module, and its name here.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Item {
+    pub(super) name: String,
+    pub(super) path: Vec<String>,
+}
+
+/// Where `start` begins a path, and is not a part of a longer word or path, such as the second
+/// `super` of `super::super::`.
+fn words<'a>(source: &'a str, start: &'a str) -> impl Iterator<Item = usize> + 'a {
+    source.match_indices(start).map(|(index, _)| index).filter(|index| {
+        let before = source[..*index].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':')
+    })
+}
+
+/// The module that a path begins in, and the rest of the path.
+fn base<'a>(path: &'a str, module: &[String]) -> (Vec<String>, &'a str) {
+    if let Some(rest) = path.strip_prefix("crate::") {
+        return (Vec::new(), rest);
+    }
+    let (mut base, mut rest) = (module.to_vec(), path);
+    while let Some(behind) = rest.strip_prefix("super::") {
+        base.pop();
+        rest = behind;
+    }
+    (base, rest)
 }
 
 /// The rest of a source, read word by word.
@@ -75,7 +100,8 @@ impl<'a> Words<'a> {
 }
 
 /// Reads `a::b`, `{a, b::c}` or `a::{b, c::d}`.
-fn tree(words: &mut Words<'_>, mut base: Vec<String>, found: &mut Vec<Vec<String>>) {
+fn tree(words: &mut Words<'_>, mut base: Vec<String>, found: &mut Vec<Item>) {
+    let mut alias = None;
     loop {
         if words.skip("{") {
             while !words.skip("}") {
@@ -91,17 +117,17 @@ fn tree(words: &mut Words<'_>, mut base: Vec<String>, found: &mut Vec<Vec<String
         }
         match words.name() {
             Some("self") | None => break,
-            Some("as") => drop(words.name()),
             Some(name) => base.push(name.to_owned()),
         }
         if words.skip("as ") {
-            words.name();
+            alias = words.name();
         }
         if !words.skip("::") {
             break;
         }
     }
-    found.push(base);
+    let name = alias.or_else(|| base.last().map(String::as_str)).unwrap_or_default().to_owned();
+    found.push(Item { name, path: base });
 }
 
 #[cfg(test)]
@@ -123,6 +149,20 @@ mod tests {
         check("use super::super::time::Span;", &["time::Span"]);
         check("fn f() -> super::Refusal { crate::text::cut(x) }", &["run::Refusal", "text::cut"]);
         check("pub(crate) fn g() {} use raymond_core::a;", &[]);
+    }
+
+    #[test]
+    fn own_names_follow_every_use() {
+        let source = "use std::fmt;\npub(crate) use one::{X, two::Y as Z};\nuse super::W;";
+        let own = own_names(source, &["a".to_owned(), "b".to_owned()]);
+        let own: Vec<_> = own.into_iter().map(|item| (item.name, item.path.join("::"))).collect();
+        let expected = [
+            ("fmt", "a::b::std::fmt"),
+            ("X", "a::b::one::X"),
+            ("Z", "a::b::one::two::Y"),
+            ("W", "a::W"),
+        ];
+        assert_eq!(own, expected.map(|(name, path)| (name.to_owned(), path.to_owned())));
     }
 
     #[test]

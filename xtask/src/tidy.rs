@@ -1,0 +1,73 @@
+//! Two rules of the style that neither rustfmt nor clippy knows.
+//!
+//! A parameter is not a tuple pattern, because a pair that travels together deserves a name. A
+//! comment ends at 100 columns, as the code does. `cargo xtask check` and a test apply both.
+
+use std::fs;
+
+use anyhow::{Result, bail};
+use regex::Regex;
+
+use crate::commands::{program, root};
+
+/// The width of rustfmt, which does not wrap comments.
+const COLUMNS: usize = 100;
+
+/// A parameter such as `(turn, attempt): (&TurnId, u32)`. A closure or a `let` may have one: it
+/// ends on the same screen.
+const TUPLE_PATTERN: &str = r"(^\s*|\w\(|, )\((mut )?\w+(, (mut )?\w+)+\): ";
+
+/// Fails if a source breaks a rule.
+pub(crate) fn tidy() -> Result<()> {
+    let listed = program("git").args(["ls-files", "*.rs"]).current_dir(root()).output()?;
+    let pattern = Regex::new(TUPLE_PATTERN)?;
+    let mut found = Vec::new();
+    for file in String::from_utf8(listed.stdout)?.lines() {
+        // Git also lists a file that is deleted but not committed.
+        let Ok(source) = fs::read_to_string(root().join(file)) else { continue };
+        for (number, line) in source.lines().enumerate() {
+            if let Some(rule) = broken_rule(line, &pattern) {
+                found.push(format!("{file}:{}: {rule}", number + 1));
+            }
+        }
+    }
+    if found.is_empty() { Ok(()) } else { bail!("{}", found.join("\n")) }
+}
+
+fn broken_rule(line: &str, tuple_pattern: &Regex) -> Option<&'static str> {
+    let is_comment = line.trim_start().starts_with("//");
+    if is_comment && line.chars().count() > COLUMNS {
+        return Some("wrap the comment at 100 columns");
+    }
+    let is_parameter = !is_comment && !line.contains('|') && tuple_pattern.is_match(line);
+    is_parameter.then_some("name the pair: a parameter is not a tuple pattern")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_tidy() {
+        tidy().unwrap();
+    }
+
+    #[test]
+    fn broken_rules_are_found() {
+        let pattern = Regex::new(TUPLE_PATTERN).unwrap();
+        let check = |line: &str, is_broken: bool| {
+            assert_eq!(broken_rule(line, &pattern).is_some(), is_broken, "{line}");
+        };
+        let wide = "x".repeat(95);
+        check("fn f((turn, attempt): (&TurnId, u32)) {", true);
+        check("    pub(crate) fn f(&self, a: u8, (one, mut two): Pair) {", true);
+        check("    (one, two): (u8, u8),", true);
+        check(&format!("    /// {wide}"), true);
+        check(&format!("    // {}", &wide[1..]), true);
+        check("    let (one, two): (u8, u8) = pair;", false);
+        check("    let f = |(one, two): (u8, u8)| one;", false);
+        check("fn f(pair: (u8, u8)) -> (u8, u8) {", false);
+        check(&format!("    // {}", &wide[2..]), false);
+        check(&format!("let text = \"{wide}\";"), false);
+    }
+}
