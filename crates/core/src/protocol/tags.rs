@@ -5,8 +5,8 @@
 //! taken is in [`crate::machine::tags`]. Names are as written: resolving them needs the definition.
 //!
 //! A new tag needs its variants in this file, a file with its specification here, and a file that
-//! takes it there. Tests then ask for its rules in the reference (`testkit/reference/tags.rs`), for a
-//! golden journal, and for a row in the cheat sheet of `raymond init`.
+//! takes it there. Tests then ask for its rules in the reference (`testkit/reference/tags.rs`) and for
+//! a golden journal.
 
 pub(super) mod attributes;
 mod call;
@@ -42,6 +42,8 @@ pub struct TagSpec {
     pub continues_at_target: bool,
     /// A rule that a reminder adds if the tag is allowed.
     pub note: Option<&'static str>,
+    /// How it is written, the conversation of its target `S`, and what follows.
+    pub cheat_sheet: [&'static str; 3],
     /// Reads the tag from its attributes and its body. Attributes that stay are unknown.
     read: for<'a> fn(&mut Attributes<'a>, &'a str) -> Result<Kind<'a>, TagProblem<'a>>,
     /// Returns the tag with these names and nothing else, if that is enough to write it.

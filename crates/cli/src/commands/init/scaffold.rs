@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 
+use raymond_core::protocol::TagName;
 use raymond_core::text::quoted;
 
 use super::client::{Client, PermissionStyle};
@@ -82,7 +83,7 @@ impl<'f> Scaffold<'f> {
     }
 
     /// Returns the value of each `@NAME@`.
-    fn values(&self) -> [(&'static str, String); 13] {
+    fn values(&self) -> [(&'static str, String); 14] {
         let check = self.found.check().map(|check| check.line);
         let or = |with: &dyn Fn(&str) -> String, without: &str| {
             check.map_or_else(|| without.to_owned(), with)
@@ -100,6 +101,7 @@ impl<'f> Scaffold<'f> {
             ("@AGAIN@", or(&|check| format!(" Run `{check}` yourself."), "")),
             ("@PASSED@", or(&|check| format!("{check} passes"), unchecked)),
             ("@FAILED@", or(&|check| format!("{check} fails as it is"), "CHECK.sh fails")),
+            ("@TAGS@", tags()),
             ("@TRY@", self.try_it()),
             ("@RUN@", self.run_it()),
         ]
@@ -188,14 +190,22 @@ impl<'f> Scaffold<'f> {
     }
 }
 
+/// Returns the rows of the table of tags.
+fn tags() -> String {
+    let row =
+        |tag: TagName| format!("| {} |", tag.spec().cheat_sheet.join(" | ")).replace("  ", " ");
+    TagName::ALL.map(row).join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use raymond_backends::scripted;
-    use raymond_core::protocol::TagName;
     use raymond_core::workflow::environment::is_ours;
     use raymond_core::workflow::frontmatter;
+
+    use super::*;
 
     const README: &str = include_str!("scaffold/README.md");
 
@@ -214,10 +224,11 @@ mod tests {
             named("Scripts").into_iter().filter(|name| !name.starts_with("--")).collect();
         assert!(variables.iter().all(|name| is_ours(name)), "{variables:?}");
         assert_eq!(variables.len(), 10, "{variables:?}");
-        for tag in TagName::ALL {
-            assert!(README.contains(&format!("\n| `<{tag}")), "{tag}");
-        }
-        let sheet = README.split_once("## Cheat sheet\n\n").unwrap().1;
+        let rows = tags();
+        let readme = README.replace("@TAGS@", &rows);
+        assert_eq!(rows.lines().next(), Some("| `<goto>S</goto>` | this one continues | |"));
+        assert_eq!(rows.lines().count(), TagName::ALL.len());
+        let sheet = readme.split_once("## Cheat sheet\n\n").unwrap().1;
         assert!(sheet.lines().count() <= 30, "{}", sheet.lines().count());
     }
 }

@@ -10,6 +10,11 @@ pub(super) const SPEC: TagSpec = TagSpec {
     follower: Some(RETURN),
     continues_at_target: true,
     note: None,
+    cheat_sheet: [
+        "`<call return=\"R\">S</call>`",
+        "a branch of this one",
+        "R, in this one, with S's result",
+    ],
     read: |given, target| Ok(Tag::Call(invoke(given, target)?)),
     implicit: |target, return_to| Some(Tag::Call(plain(target, return_to?))),
 };

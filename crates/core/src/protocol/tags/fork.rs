@@ -26,6 +26,11 @@ pub(super) const SPEC: TagSpec = TagSpec {
     follower: Some(NEXT),
     continues_at_target: false,
     note: Some("Several <fork> tags are allowed together if all have the same next."),
+    cheat_sheet: [
+        "`<fork next=\"N\" k=\"v\">S</fork>`",
+        "a new one, of a worker that has `{{k}}`",
+        "meanwhile N, in this one",
+    ],
     read: |given, target| {
         if let Some(name) = given.named(&RESERVED) {
             return Err(TagProblem::Reserved(name));

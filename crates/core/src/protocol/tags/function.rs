@@ -8,6 +8,11 @@ pub(super) const SPEC: TagSpec = TagSpec {
     follower: Some(RETURN),
     continues_at_target: false,
     note: None,
+    cheat_sheet: [
+        "`<function return=\"R\">S</function>`",
+        "a new one",
+        "R, in this one, with S's result",
+    ],
     read: |given, target| Ok(Tag::Function(invoke(given, target)?)),
     implicit: |target, return_to| Some(Tag::Function(plain(target, return_to?))),
 };

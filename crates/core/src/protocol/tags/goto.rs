@@ -7,6 +7,7 @@ pub(super) const SPEC: TagSpec = TagSpec {
     follower: None,
     continues_at_target: true,
     note: None,
+    cheat_sheet: ["`<goto>S</goto>`", "this one continues", ""],
     read: |given, target| Ok(Tag::Goto { target: target.into(), input: given.text("input") }),
     implicit: |target, _| Some(Tag::Goto { target, input: None }),
 };

@@ -8,6 +8,7 @@ pub(super) const SPEC: TagSpec = TagSpec {
     follower: None,
     continues_at_target: false,
     note: None,
+    cheat_sheet: ["`<reset>S</reset>`", "a new one", ""],
     read: |given, target| {
         Ok(Tag::Reset {
             target: target.into(),
