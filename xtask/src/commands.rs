@@ -28,6 +28,13 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// Lets cargo build another copy of the workspace in a folder of its own. Mutants and deliberate
+/// bugs share it, so that dependencies are compiled once, and without line tables.
+pub(crate) fn in_scratch_build(command: &mut Command) {
+    command.env("CARGO_TARGET_DIR", root().join("target/scratch"));
+    command.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_TEST_DEBUG", "0");
+}
+
 /// A program that cargo has built, in the folder of a profile.
 pub(crate) fn built(profile: &str, name: &str) -> Result<PathBuf> {
     let target =

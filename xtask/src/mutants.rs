@@ -11,7 +11,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::commands::{commits, program, root};
+use crate::commands::{commits, in_scratch_build, program, root};
 use crate::tools;
 
 const VERSION: &str = "27.1.0";
@@ -84,9 +84,7 @@ impl Tool {
             command.args(PURE.iter().flat_map(|package| ["--package", package]));
         }
         command.args(arguments);
-        // Compiled dependencies stay for the next time, without line tables.
-        command.env("CARGO_TARGET_DIR", self.home.join("build"));
-        command.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_TEST_DEBUG", "0");
+        in_scratch_build(&mut command);
         command
     }
 

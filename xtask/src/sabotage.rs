@@ -9,7 +9,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::commands::{cargo, commits, program, root, run, run_silently, succeeds};
+use crate::commands::{
+    cargo, commits, in_scratch_build, program, root, run, run_silently, succeeds,
+};
 
 /// One deliberate bug.
 struct Sabotage {
@@ -101,7 +103,7 @@ fn parse(patch: PathBuf) -> Result<Sabotage> {
     Ok(Sabotage { name, patch, caught_by })
 }
 
-/// A copy of the checkout with a target folder of its own, which stays warm.
+/// A copy of the checkout, which stays for the next time.
 fn scratch_tree() -> Result<PathBuf> {
     let scratch = root().join("target/sabotage/tree");
     fs::create_dir_all(&scratch)?;
@@ -142,11 +144,11 @@ fn apply(sabotage: &Sabotage, scratch: &Path) -> Command {
     apply
 }
 
-/// The tests that must notice, in the scratch tree, whose target folder stays warm.
+/// The tests that must notice, in the scratch tree.
 fn suite(sabotage: &Sabotage, scratch: &Path, more: &[&str]) -> Command {
     let arguments: Vec<&str> = sabotage.caught_by.iter().map(String::as_str).collect();
     let mut suite = cargo(&["test", "--quiet"]);
-    suite.args(more).args(arguments);
-    suite.current_dir(scratch).env("CARGO_TARGET_DIR", root().join("target/sabotage/target"));
+    suite.args(more).args(arguments).current_dir(scratch);
+    in_scratch_build(&mut suite);
     suite
 }
