@@ -1,4 +1,8 @@
 //! One line `model: …` of a prompt.
+//!
+//! It is another language than `fake: …`, because it writes an HTTP reply that follows from the
+//! conversation alone, and the other one scripts a process with signals, streams and exit codes.
+//! They share three of their 42 words in the same form.
 
 use std::time::Duration;
 
