@@ -128,6 +128,13 @@ pub struct Question {
     pub input: Option<Value>,
 }
 
+/// A step that has to run, with its expressions filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rendered {
+    Exec(ExecCall),
+    Agent(Question),
+}
+
 /// The error for a step whose expressions cannot be filled in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("at {at}: {cause}")]

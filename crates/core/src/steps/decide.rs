@@ -120,7 +120,7 @@ fn split(decision: &mut Decision<'_>, agent: &Agent, of: &StepId, count: u32) {
 /// Starts a step. A step that cannot be rendered fails here, before it waits for a gate or a slot.
 fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: Key) {
     let Some((steps, state)) = program_and_state(decision) else { return };
-    if let Err(unrendered) = steps.renders(state, &agent.id, index) {
+    if let Err(unrendered) = steps.render(state, &agent.id, index) {
         let code = match &unrendered.cause {
             Unfilled::Unknown(_) | Unfilled::NoInput { .. } => ErrorCode::UnknownName,
             Unfilled::Overflow(_) => ErrorCode::TooLarge,
