@@ -9,6 +9,7 @@ pub mod advance;
 pub mod backend_change;
 pub mod batch;
 mod caller_session;
+pub mod effects;
 pub mod refusal;
 pub mod replay;
 pub(crate) mod resume;
@@ -18,6 +19,7 @@ pub(crate) mod tests;
 
 pub use advance::advance;
 pub use batch::{Batch, batch};
+pub use effects::{effects, turn_spec};
 pub use refusal::Refusal;
 
 use crate::agent::SessionPlan;

@@ -14,8 +14,10 @@ use crate::crayfish::verdict::Verdict;
 use crate::few::Few;
 use crate::ids::{AgentId, SessionId, StateName, TurnId};
 use crate::run::decision::Decision;
-use crate::run::event::Event;
+use crate::run::event::{Ending, Event};
 use crate::run::outcome::Finished;
+use crate::run::program::Answers;
+use crate::run::state::Run;
 use crate::scheduler::{Lane, Prompt};
 use crate::text::push_pointer_token;
 use crate::value::Value;
@@ -66,6 +68,18 @@ pub(crate) fn advance(mut decision: Decision<'_>) -> Option<Vec<Event>> {
         Next::Fails(stuck) => fail_early(&mut decision, agent, stuck),
     }
     Some(decision.events)
+}
+
+/// Returns how a run ends in which nothing can start: it failed, or its caller has to answer.
+pub(crate) fn ending(run: &Run, answers: Answers) -> Option<Ending> {
+    // One failure is enough: a branch that waits for a failed iteration would wait for ever.
+    if !run.failed.is_empty() {
+        return Some(Ending::Failed);
+    }
+    match answers {
+        Answers::Caller if !run.scheduler.asks.is_empty() => Some(Ending::NeedsCaller),
+        Answers::Caller | Answers::Backend => None,
+    }
 }
 
 fn program_and_state<'a>(decision: &Decision<'a>) -> Option<(&'a StepsDefinition, &'a StepsState)> {
