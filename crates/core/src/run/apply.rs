@@ -122,7 +122,6 @@ pub fn apply(run: &mut Run, event: &Event) {
                 (turn.current, turn.opened) = (None, None);
             }
         }
-        Event::CostAdjusted { spent, .. } => run.spent = *spent,
         Event::Asked { ask, due, .. } => {
             run.scheduler.ask(ask, *due);
         }

@@ -207,8 +207,6 @@ impl RunView {
             self.holds.insert(backend.clone(), hold.clone());
         } else if let Event::BackendReleased { backend } = event {
             self.holds.remove(backend);
-        } else if let Event::CostAdjusted { spent, .. } = event {
-            self.spent = *spent;
         } else if let Event::TurnQueued { lane, .. } = event {
             self.backends.extend(lane.backend().cloned());
         } else if let Event::AgentSpawned { agent, parent, cwd, .. } = event {

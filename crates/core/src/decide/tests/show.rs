@@ -120,7 +120,6 @@ impl Names {
             Event::SessionLost { turn, lost, plan } => {
                 format!("lost {} in {turn}: {}", self.of(lost), self.plan(plan))
             }
-            Event::CostAdjusted { spent, .. } => format!("spent {spent} after all"),
             Event::Asked { ask, question, .. } => format!("ask {ask}: {}", text(question)),
             Event::AskAnswered { ask, value, .. } => format!("answer {ask}: {}", text(value)),
             Event::AskExpired { ask } => format!("{ask} expires"),

@@ -108,11 +108,9 @@ impl RunView {
             Event::AgentRevived { agent } => ViewEvent::AgentRevived(self.place(agent)),
             Event::Stepped { agent, fact } => self.stepped(at, agent, fact)?,
 
-            // Their consequences have a meaning: the start of a turn, the next visit, the new
-            // total.
+            // Their consequences have a meaning: the start of a turn, the next visit.
             Event::TurnQueued { .. }
             | Event::TurnRequeued { .. }
-            | Event::CostAdjusted { .. }
             | Event::AskExpired { .. }
             | Event::AgentSpawned { .. }
             | Event::Moved { .. } => return None,

@@ -183,10 +183,8 @@ pub(super) fn unused_events() -> JournalBuilder {
     let ask = "main.2.1".parse().unwrap();
     let due = Some(builder.now() + Span::minutes(1));
     let asked = Event::Asked { ask, question: Value::from("Which?"), due };
-    let turn = "main.1.1".parse().unwrap();
-    let adjusted = Event::CostAdjusted { turn, spent: Micros(123_456) };
     let released = Event::BackendReleased { backend: BackendName::new("claude") };
-    let events = vec![asked, adjusted, released];
+    let events = vec![asked, released];
     for event in &events {
         raymond_core::run::apply(&mut builder.run, event);
     }
