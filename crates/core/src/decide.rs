@@ -29,7 +29,7 @@ use crate::few::Few;
 use crate::ids::{AgentId, Nonce, TurnAttempt, TurnId};
 use crate::program;
 use crate::protocol::Notice;
-use crate::scheduler::Phase as TurnPhase;
+use crate::scheduler::TurnPhase;
 use crate::steps;
 use crate::time::Timestamp;
 use crate::value::Value;

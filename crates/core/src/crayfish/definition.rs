@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::ids::AgentId;
 
-use super::document::{Agent, Document, Kind, StepIndex};
+use super::document::{AgentStep, Document, StepIndex, StepKind};
 use super::key::Key;
 use super::render::{self, ExecCall, Rendered, Unrendered};
 use super::state::StepsState;
@@ -28,24 +28,24 @@ impl StepsDefinition {
         self.document.find(key.step.as_str())
     }
 
-    pub fn agent(&self, key: &Key) -> Option<&Agent> {
+    pub fn agent(&self, key: &Key) -> Option<&AgentStep> {
         match &self.document.step(self.step(key)?).kind {
-            Kind::Agent(agent) => Some(agent),
-            Kind::Exec(_) | Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => None,
+            StepKind::Agent(agent) => Some(agent),
+            StepKind::Exec(_) | StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_) => None,
         }
     }
 
     pub fn is_loop(&self, key: &Key) -> bool {
         let kind = self.step(key).map(|step| &self.document.step(step).kind);
-        matches!(kind, Some(Kind::ForEach(_) | Kind::While(_)))
+        matches!(kind, Some(StepKind::ForEach(_) | StepKind::While(_)))
     }
 
     /// Returns how many attempts a step has in all.
     pub fn tries(&self, key: &Key) -> u32 {
         match self.step(key).map(|step| &self.document.step(step).kind) {
-            Some(Kind::Exec(exec)) => exec.retries.get(),
-            Some(Kind::Agent(agent)) => agent.retries.get(),
-            Some(Kind::If(_) | Kind::ForEach(_) | Kind::While(_)) | None => 1,
+            Some(StepKind::Exec(exec)) => exec.retries.get(),
+            Some(StepKind::Agent(agent)) => agent.retries.get(),
+            Some(StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_)) | None => 1,
         }
     }
 
@@ -87,9 +87,11 @@ impl StepsDefinition {
         let Some(branch) = state.branches.get(agent) else { return Ok(None) };
         let scope = self.interpreter().scope(state, branch);
         let rendered = match &self.document.step(step).kind {
-            Kind::Exec(exec) => render::exec(exec, &self.document.env, &scope).map(Rendered::Exec),
-            Kind::Agent(agent) => render::agent(agent, &scope).map(Rendered::Agent),
-            Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => return Ok(None),
+            StepKind::Exec(exec) => {
+                render::exec(exec, &self.document.env, &scope).map(Rendered::Exec)
+            }
+            StepKind::Agent(agent) => render::agent(agent, &scope).map(Rendered::Agent),
+            StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_) => return Ok(None),
         };
         let of_document =
             |unrendered: Unrendered| unrendered.of_document(&self.document.pointer(step));

@@ -6,7 +6,7 @@ use crate::run::event::Event;
 use crate::run::state::Run;
 use crate::run::stop::StopMode;
 use crate::run::turn_spec::{TurnHeader, TurnSpec};
-use crate::scheduler::{Phase as TurnPhase, Turn};
+use crate::scheduler::{Turn, TurnPhase};
 use crate::workflow::Definition;
 
 /// Returns the effects of `events`, which `run` already includes.

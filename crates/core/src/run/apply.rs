@@ -10,7 +10,7 @@ use crate::agent::{Agent, AgentStatus, EndedAgent, Frame, Location, Session, Vis
 use crate::budget::{Basis, Charge, Micros};
 use crate::few::Few;
 use crate::ids::{AgentId, SessionId, StateName, TurnId};
-use crate::scheduler::{Lane, Phase as TurnPhase, Turn};
+use crate::scheduler::{Lane, Turn, TurnPhase};
 use crate::value::Value;
 
 use super::event::{Event, StackChange};

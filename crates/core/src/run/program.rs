@@ -166,7 +166,7 @@ impl Ralph {
     /// `PROMPT.md up to 50 times, until `cargo test` passes`
     pub fn describe(&self, prompt: &StateName, max_iterations: u32) -> String {
         let until = self.until.as_deref();
-        let until = until.map(|command| format!(", until {} passes", Command(command)));
+        let until = until.map(|command| format!(", until {} passes", CommandPhrase(command)));
         let times = counted(max_iterations, "time");
         format!("{prompt} up to {times}{}", until.unwrap_or_default())
     }
@@ -174,14 +174,14 @@ impl Ralph {
 
 /// `50 iterations without a result`
 pub fn without_result(iterations: u32, until: Option<&str>) -> String {
-    let passing = until.map(|command| format!(" that passed {}", Command(command)));
+    let passing = until.map(|command| format!(" that passed {}", CommandPhrase(command)));
     format!("{} without a result{}", counted(iterations, "iteration"), passing.unwrap_or_default())
 }
 
 /// A command as part of a sentence: its first line, shortened.
-pub(crate) struct Command<'c>(pub(crate) &'c str);
+pub(crate) struct CommandPhrase<'c>(pub(crate) &'c str);
 
-impl fmt::Display for Command<'_> {
+impl fmt::Display for CommandPhrase<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Characters, so that the sentence around the command still fits one line.
         const LONGEST: usize = 60;

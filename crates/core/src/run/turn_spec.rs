@@ -16,7 +16,7 @@ use crate::crayfish::render::ExecCall;
 use crate::few::Few;
 use crate::ids::{BackendName, StateName, TurnId};
 use crate::protocol::Notice;
-use crate::scheduler::{Lane, Phase as TurnPhase, Turn};
+use crate::scheduler::{Lane, Turn, TurnPhase};
 use crate::time::Span;
 use crate::value::{Hash, Value};
 use crate::workflow::{Frontmatter, SourceFile};

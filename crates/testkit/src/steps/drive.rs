@@ -27,7 +27,7 @@ use raymond_core::run::{Effect, Ending, Event, Input, Phase, Program, Run, Setti
 use raymond_core::time::Timestamp;
 use raymond_core::value::Value;
 use raymond_core::workflow::definition::steps::{FILE, pinned};
-use raymond_core::workflow::{Definition, SourceFile, Start as Entry};
+use raymond_core::workflow::{Definition, EntryPoint, SourceFile};
 use serde_json::{Map, Value as Json, json};
 
 use super::random_replies::RandomReplies;
@@ -48,7 +48,7 @@ pub fn file(document: &Json, vars: &Map<String, Json>) -> SourceFile {
 }
 
 pub fn definition(document: &Json, vars: &Map<String, Json>) -> Result<Definition, Violation> {
-    let parsed = Definition::parse(vec![file(document, vars)], &Entry::Steps, Platform::Unix);
+    let parsed = Definition::parse(vec![file(document, vars)], &EntryPoint::Steps, Platform::Unix);
     parsed.map(|parsed| parsed.definition).map_err(|wrong| Violation(format!("{wrong:?}")))
 }
 

@@ -11,7 +11,7 @@ use crate::ids::StateName;
 use crate::run::event::{Event, StackChange};
 use crate::run::start::Start;
 use crate::run::{Input, Phase, Run, apply};
-use crate::scheduler::{Hold, Phase as TurnPhase};
+use crate::scheduler::{Hold, TurnPhase};
 use crate::time::Timestamp;
 use crate::view::{Ledger, Owner, States, next_command, status, why};
 

@@ -19,11 +19,11 @@ use crate::run::start::Start;
 use crate::run::stop::{Interruption, StopMode, StopOrigin};
 use crate::run::turn_spec::{PromptSpec, TurnSpec, Work};
 use crate::run::{Event, Input, Program, Record, Run, Settings};
-use crate::scheduler::{Lane, Phase as TurnPhase};
+use crate::scheduler::{Lane, TurnPhase};
 use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
 use crate::view::asked;
-use crate::workflow::{Definition, SourceFile, Start as Entry};
+use crate::workflow::{Definition, EntryPoint, SourceFile};
 
 use super::show::Names;
 
@@ -70,7 +70,7 @@ pub(crate) fn workflow(files: &[(&str, &str)]) -> Definition {
         bytes: text.as_bytes().into(),
         executable: false,
     };
-    let start = Entry::State(files[0].0.to_owned());
+    let start = EntryPoint::State(files[0].0.to_owned());
     let parsed = Definition::parse(files.iter().map(file).collect(), &start, Platform::Unix);
     parsed.unwrap().definition
 }

@@ -9,7 +9,7 @@ use crate::ids::{AgentId, Nonce, SessionId};
 use crate::run::event::StackChange;
 use crate::run::{Event, Run};
 use crate::scheduler::Hold;
-use crate::scheduler::{Lane, Phase as TurnPhase, Prompt, Turn};
+use crate::scheduler::{Lane, Prompt, Turn, TurnPhase};
 use crate::value::Value;
 
 use super::play::Play;

@@ -6,7 +6,7 @@ use raymond_core::ids::{AgentId, BackendName};
 use raymond_core::run::outcome::Outcome;
 use raymond_core::run::settings::InterruptedScripts;
 use raymond_core::run::stop::{Interruption, StopMode, StopOrigin};
-use raymond_core::run::{Event, Input, Record, Step};
+use raymond_core::run::{Event, Input, Record, RecordStep};
 use raymond_core::time::Span;
 use raymond_core::value::Value;
 
@@ -188,7 +188,7 @@ pub(super) fn unused_events() -> JournalBuilder {
     for event in &events {
         raymond_core::run::apply(&mut builder.run, event);
     }
-    let steps = vec![Step { cause: Input::Due, events }];
+    let steps = vec![RecordStep { cause: Input::Due, events }];
     builder.records.push(Record { seq: 3, at: builder.now(), steps });
     builder.after(Span::minutes(2));
     builder
