@@ -294,10 +294,10 @@ fn first_problem(errors: &[Problem]) -> String {
 
 const fn stop_words(mode: StopMode, by: StopOrigin) -> &'static str {
     match (mode, by) {
-        (StopMode::Cancel, _) => "cancelling, as `raymond cancel` asks",
-        (StopMode::AfterTurn, _) => "stopping after the turns in flight, as `raymond stop` asks",
+        (StopMode::Cancel, _) => "cancelling, because a user asked",
+        (StopMode::AfterTurn, _) => "stopping after the turns in flight, because a user asked",
         (StopMode::Now, StopOrigin::Caller) => "stopping, because its caller gave up",
-        (StopMode::Now, StopOrigin::Command) => "stopping, as `raymond stop` asks",
+        (StopMode::Now, StopOrigin::Command) => "stopping, because a user asked",
         (StopMode::Now, StopOrigin::Signal) => "stopping, because of a signal",
         (StopMode::Now, StopOrigin::Trouble) => "stopping, because it cannot continue",
     }
