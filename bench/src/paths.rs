@@ -17,7 +17,7 @@ use raymond_core::run::{Input, Program, Record, Run, Settings};
 use raymond_core::time::Timestamp;
 use raymond_core::value::{Hash, Value};
 use raymond_core::view::asked;
-use raymond_core::workflow::{Definition, SourceFile, Start as Entry, template};
+use raymond_core::workflow::{Definition, EntryPoint, SourceFile, template};
 use raymond_store::Journal;
 use raymond_store::disk::Files;
 
@@ -83,7 +83,7 @@ impl Play {
             bytes: PROMPT.as_bytes().into(),
             executable: false,
         };
-        let entry = Entry::State("STEP.md".into());
+        let entry = EntryPoint::State("STEP.md".into());
         let parsed = Definition::parse(vec![file], &entry, Platform::Unix);
         let definition = parsed.ok().context("it is a workflow")?.definition;
         // Without a cap the run never stops, however often the path is taken.

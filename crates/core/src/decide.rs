@@ -9,6 +9,7 @@ pub mod advance;
 pub mod backend_change;
 pub mod batch;
 mod caller_session;
+pub mod effects;
 pub mod refusal;
 pub mod replay;
 pub(crate) mod resume;
@@ -18,6 +19,7 @@ pub(crate) mod tests;
 
 pub use advance::advance;
 pub use batch::{Batch, batch};
+pub use effects::{effects, turn_spec};
 pub use refusal::Refusal;
 
 use crate::agent::SessionPlan;
@@ -27,7 +29,7 @@ use crate::few::Few;
 use crate::ids::{AgentId, Nonce, TurnAttempt, TurnId};
 use crate::program;
 use crate::protocol::Notice;
-use crate::scheduler::Phase as TurnPhase;
+use crate::scheduler::TurnPhase;
 use crate::steps;
 use crate::time::Timestamp;
 use crate::value::Value;

@@ -1,7 +1,8 @@
 //! The state language: how the end of a visit changes an agent.
 //!
 //! `states` reads the text of a finished turn, `transition` chooses its tags, and `tags` takes them.
-//! `limits` applies `max_visits`, `ralph` ends an iteration of a loop, and `revival` repeats a failed
+//! `work` is what its turn
+//! runs or sends. `limits` applies `max_visits`, `ralph` ends an iteration of a loop, and `revival` repeats a failed
 //! visit. The agents themselves are data in [`crate::agent`]; documents of steps are in
 //! [`crate::steps`]. Nothing here changes a run: all functions add events to a decision.
 
@@ -14,3 +15,4 @@ pub(crate) mod states;
 pub(crate) mod tags;
 pub(crate) mod transition;
 pub(crate) mod transition_context;
+pub(crate) mod work;

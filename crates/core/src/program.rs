@@ -9,14 +9,17 @@
 use crate::agent::{Agent, PendingTransition, Session};
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::AgentId;
-use crate::machine::{ralph, revival, states};
+use crate::machine::{self, ralph, revival, states};
 use crate::run::decision::{Decision, EndedTurn, Entry};
-use crate::run::event::Event;
+use crate::run::event::{Ending, Event};
 use crate::run::outcome::Finished;
 use crate::run::program::Program;
 use crate::run::state::Run;
+use crate::run::turn_spec::Work;
+use crate::scheduler::Turn;
 use crate::steps;
 use crate::value::Value;
+use crate::workflow::Definition;
 
 /// Lets `main` begin.
 pub(crate) fn begin(decision: &mut Decision<'_>, main: &AgentId, input: Option<Value>) {
@@ -76,12 +79,28 @@ pub(crate) fn fail(decision: &mut Decision<'_>, agent: &Agent, failure: Failure)
     }
 }
 
+/// Returns the work of a turn in flight.
+pub(crate) fn work(run: &Run, definition: &Definition, agent: &Agent, turn: &Turn) -> Option<Work> {
+    match &run.program {
+        Program::States | Program::Ralph(_) => machine::work::work(run, definition, agent, turn),
+        Program::Steps(program) => steps::work::work(run, &program.state, definition, agent, turn),
+    }
+}
+
 /// Decides what the program does next without any input; `None` if it waits.
 pub(crate) fn advance(decision: Decision<'_>) -> Option<Vec<Event>> {
     match &decision.run.program {
         // States and loops continue only when a turn ends; a document has steps that need no turn.
         Program::States | Program::Ralph(_) => None,
         Program::Steps(_) => steps::decide::advance(decision),
+    }
+}
+
+/// Returns how a run ends in which nothing can start; `None` if the rules for all runs decide it.
+pub(crate) fn ending(run: &Run) -> Option<Ending> {
+    match &run.program {
+        Program::States | Program::Ralph(_) => None,
+        Program::Steps(program) => steps::decide::ending(run, program.answers),
     }
 }
 

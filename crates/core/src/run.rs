@@ -38,7 +38,7 @@ pub use event::{Ending, Event};
 pub use input::Input;
 pub use permissions::Permissions;
 pub use program::{Program, Ralph};
-pub use record::{Header, Record, Step};
+pub use record::{Header, Record, RecordStep};
 pub use requirements::Requirements;
 pub use settings::Settings;
 pub use state::{Phase, Run};

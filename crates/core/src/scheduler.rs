@@ -13,4 +13,4 @@ pub mod turn;
 
 pub use hold::Hold;
 pub use timers::{Timer, Timers};
-pub use turn::{Lane, Phase, Prompt, Scheduler, Turn};
+pub use turn::{Lane, Prompt, Scheduler, Turn, TurnPhase};

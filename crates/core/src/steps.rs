@@ -6,6 +6,9 @@
 //! - [`crate::crayfish::state`] says which branch continues (`next_ready`);
 //! - [`crate::crayfish::walk`] computes from the document what this branch does next;
 //! - `decide` makes events of the run from it: agents, visits, turns, gates, attempts, failures.
+//!
+//! `work` is what the turn of a step runs or sends.
 
 pub mod answer;
 pub(crate) mod decide;
+pub(crate) mod work;

@@ -37,7 +37,7 @@ pub use ledger::Ledger;
 pub use next_command::{
     CallTarget, Change, NextCommand, States, is_final, is_of_caller, next_command,
 };
-pub use path::Path;
+pub use path::RunPath;
 pub use place::place;
 pub use plan::{Fate, Plan};
 pub use run_view::RunView;

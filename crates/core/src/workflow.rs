@@ -14,7 +14,7 @@ pub mod policy;
 mod source_file;
 pub mod template;
 
-pub use definition::{Definition, Mark, Parsed, Reachability, Start, State};
+pub use definition::{Definition, EntryPoint, Mark, Parsed, Reachability, State};
 pub use frontmatter::{Frontmatter, OnDenied};
 pub use manifest::Manifest;
 pub use name::{Unresolved, check_name};

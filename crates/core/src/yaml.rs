@@ -44,14 +44,14 @@ pub enum Content {
 
 /// The error of a text that is not YAML.
 #[derive(Debug, PartialEq)]
-pub struct Problem {
+pub struct YamlProblem {
     /// The bytes in the file.
     pub span: Range<usize>,
     pub message: String,
 }
 
 /// Parses the YAML document in `text[block]`; `None` if it contains only comments.
-pub fn parse(text: &str, block: &Range<usize>) -> Result<Option<Rc<Node>>, Problem> {
+pub fn parse(text: &str, block: &Range<usize>) -> Result<Option<Rc<Node>>, YamlProblem> {
     let options = granit_parser::options! {
         emit_comments: false,
         disallow_directives: true,
@@ -107,7 +107,7 @@ impl Composer<'_> {
         clippy::wildcard_enum_match_arm,
         reason = "the library's enum may grow; events without a node do not matter"
     )]
-    fn take(&mut self, event: Event<'_>, span: Range<usize>) -> Result<(), Problem> {
+    fn take(&mut self, event: Event<'_>, span: Range<usize>) -> Result<(), YamlProblem> {
         match event {
             Event::Scalar(value, style, anchor, tag) => {
                 let content = scalar(&value, style, tag.as_deref(), &span)?;
@@ -128,7 +128,7 @@ impl Composer<'_> {
                 // Sharing the node and not copying it keeps nested aliases ("billion laughs")
                 // small.
                 Some(tree) => self.attach(tree),
-                None => Err(Problem::new(span, "the alias refers to a value that contains it")),
+                None => Err(YamlProblem::new(span, "the alias refers to a value that contains it")),
             },
             _ => Ok(()),
         }
@@ -138,7 +138,7 @@ impl Composer<'_> {
         self.open.push(Open { start, anchor, items, height: 0 });
     }
 
-    fn close(&mut self, end: usize) -> Result<(), Problem> {
+    fn close(&mut self, end: usize) -> Result<(), YamlProblem> {
         let Some(Open { start, anchor, items, height }) = self.open.pop() else {
             return Ok(());
         };
@@ -150,12 +150,12 @@ impl Composer<'_> {
         let length = self.text.get(start..end).map_or(0, |text| text.trim_end().len());
         let node = Node { span: start..start + length, content };
         if height == DEEPEST_WITH_ALIASES {
-            return Err(Problem::new(node.span, "aliases are nested too deeply"));
+            return Err(YamlProblem::new(node.span, "aliases are nested too deeply"));
         }
         self.put(anchor, node, height + 1)
     }
 
-    fn put(&mut self, anchor: usize, node: Node, height: usize) -> Result<(), Problem> {
+    fn put(&mut self, anchor: usize, node: Node, height: usize) -> Result<(), YamlProblem> {
         let tree = Tree { node: Rc::new(node), height };
         // Known only when it is complete, so an alias inside its own value finds nothing and no
         // cycle of `Rc` can form.
@@ -165,7 +165,7 @@ impl Composer<'_> {
         self.attach(tree)
     }
 
-    fn attach(&mut self, Tree { node, height }: Tree) -> Result<(), Problem> {
+    fn attach(&mut self, Tree { node, height }: Tree) -> Result<(), YamlProblem> {
         if let Some(open) = self.open.last_mut() {
             // Counted here, because the limits of the library do not see through aliases.
             open.height = open.height.max(height);
@@ -177,22 +177,22 @@ impl Composer<'_> {
                 None => *key = Some(node),
             },
             None if self.root.is_some() => {
-                return Err(Problem::new(node.span.clone(), "there is a second YAML document"));
+                return Err(YamlProblem::new(node.span.clone(), "there is a second YAML document"));
             }
             None => self.root = Some(node),
         }
         Ok(())
     }
 
-    fn problem(&self, error: &ScanError) -> Problem {
+    fn problem(&self, error: &ScanError) -> YamlProblem {
         let start = self.start + error.marker().byte_offset().unwrap_or_default();
         let length = self.text.get(start..).and_then(|rest| rest.chars().next());
         let end = start + length.map_or(0, char::len_utf8);
-        Problem::new(start..end, error.info())
+        YamlProblem::new(start..end, error.info())
     }
 }
 
-impl Problem {
+impl YamlProblem {
     pub fn new(span: Range<usize>, message: impl Into<String>) -> Self {
         Self { span, message: message.into() }
     }
@@ -203,7 +203,7 @@ fn scalar(
     style: ScalarStyle,
     tag: Option<&Tag>,
     span: &Range<usize>,
-) -> Result<Content, Problem> {
+) -> Result<Content, YamlProblem> {
     match tag.map(|tag| (tag, tag.core_suffix())) {
         None if style == ScalarStyle::Plain => Ok(plain(value)),
         None | Some((_, Some("str"))) => Ok(Content::Text(value.to_owned())),
@@ -213,7 +213,7 @@ fn scalar(
     }
 }
 
-fn collection_tag(tag: Option<&Tag>, kind: &str, span: &Range<usize>) -> Result<(), Problem> {
+fn collection_tag(tag: Option<&Tag>, kind: &str, span: &Range<usize>) -> Result<(), YamlProblem> {
     match tag {
         Some(tag) if tag.core_suffix() != Some(kind) && tag.original() != "!" => {
             Err(unsupported(tag, span))
@@ -222,10 +222,10 @@ fn collection_tag(tag: Option<&Tag>, kind: &str, span: &Range<usize>) -> Result<
     }
 }
 
-fn unsupported(tag: &Tag, span: &Range<usize>) -> Problem {
+fn unsupported(tag: &Tag, span: &Range<usize>) -> YamlProblem {
     // Refused and not ignored: the tag asks for a value that the text itself does not have.
     let message = format!("the YAML tag {} means nothing here", tag.original());
-    Problem::new(span.clone(), message)
+    YamlProblem::new(span.clone(), message)
 }
 
 /// Applies the core schema of YAML 1.2 (section 10.3.2) to a plain scalar.
@@ -267,7 +267,7 @@ fn is_number(value: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn root(text: &str) -> Result<Option<Rc<Node>>, Problem> {
+    fn root(text: &str) -> Result<Option<Rc<Node>>, YamlProblem> {
         parse(text, &(0..text.len()))
     }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use raymond_backends::process::{self, Grace};
 use raymond_backends::workspace::Workspace;
-use raymond_core::crayfish::{ErrorCode, Problem, Reply, Request, StepsDefinition, reading};
+use raymond_core::crayfish::{CallReply, ErrorCode, Problem, Request, StepsDefinition, reading};
 use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::program::Answers;
 use raymond_core::run::{Ending, Input, Phase, Program, Run, Settings};
@@ -93,7 +93,7 @@ struct OpenCall {
 impl Tool {
     /// Answers one request. If the caller drops the future, the call is cancelled, but it still ends the
     /// processes that it started.
-    pub async fn call(&self, raw: impl Into<RawRequest>, follower: Follower) -> Reply {
+    pub async fn call(&self, raw: impl Into<RawRequest>, follower: Follower) -> CallReply {
         let raw = raw.into();
         let Follower { cancel, progress } = follower;
         // A child token: the guard below must not cancel the caller's own token.
@@ -107,7 +107,11 @@ impl Tool {
         reply.unwrap_or_else(|broken| *internal(&broken.to_string()))
     }
 
-    async fn try_call(&self, raw: RawRequest, follower: Follower) -> Result<Reply, Box<Reply>> {
+    async fn try_call(
+        &self,
+        raw: RawRequest,
+        follower: Follower,
+    ) -> Result<CallReply, Box<CallReply>> {
         let request = raw
             .read()
             .map_err(|problems| invalid(ErrorCode::BadRequest, "the request", problems))?;
@@ -125,7 +129,11 @@ impl Tool {
         })
     }
 
-    async fn answer(&self, request: Request, follower: Follower) -> Result<Reply, Box<Reply>> {
+    async fn answer(
+        &self,
+        request: Request,
+        follower: Follower,
+    ) -> Result<CallReply, Box<CallReply>> {
         let directory = self.workspaces.of(request.agent.as_deref())?;
         let workspace = Workspace::open(&directory).map_err(|unopened| {
             refused(ErrorCode::BadWorkspace, unopened.to_string(), Vec::new())
@@ -156,7 +164,7 @@ impl Tool {
         checked: CheckedRequest,
         directory: &Path,
         follower: Follower,
-    ) -> Result<Reply, Box<Reply>> {
+    ) -> Result<CallReply, Box<CallReply>> {
         let (run, schemas) = (checked.run.clone(), Arc::clone(&checked.schemas));
         let work = checked.prepared.definition.steps.clone();
         let work = work.ok_or_else(|| internal("no document"))?;
@@ -184,7 +192,7 @@ impl Tool {
             driven.map_err(|error| refused(ErrorCode::StoreFailed, chain(&error), Vec::new()))?;
         let ignored = call_inputs.ignored(&driven.head.run, run.as_ref());
         let reply = answer(driven.head.run, &work, run.as_ref());
-        Ok(Reply { ignored, ..reply })
+        Ok(CallReply { ignored, ..reply })
     }
 
     /// Creates the run of a call, or opens the run of an earlier call.
@@ -193,7 +201,7 @@ impl Tool {
         checked: CheckedRequest,
         work: &StepsDefinition,
         directory: &Path,
-    ) -> Result<CallRun, Box<Reply>> {
+    ) -> Result<CallRun, Box<CallReply>> {
         let CheckedRequest { prepared, mut call_inputs, run, schemas: _, mut unasked_outputs } =
             checked;
         // A call without a `runId` has no journal, so its nonce names this process: if the process
@@ -271,7 +279,7 @@ impl Tool {
         run: &RunId,
         work: &StepsDefinition,
         cwd: &str,
-    ) -> Result<OwnedRun, Box<Reply>> {
+    ) -> Result<OwnedRun, Box<CallReply>> {
         let how = OpenOptions {
             // A call has no user who could confirm that an owner on another host is dead.
             takeover: Takeover::Never,
@@ -321,7 +329,7 @@ fn check_request(
     request: Request,
     directory: &Path,
     workspace: &Workspace,
-) -> Result<CheckedRequest, Box<Reply>> {
+) -> Result<CheckedRequest, Box<CallReply>> {
     let parse = |bytes: &[u8]| reading::read(bytes).map_err(|why| why.to_string());
     let files = workspace.schema_files(&request.schema_paths, parse).map_err(|faults| {
         let problems = faults.into_iter().map(|(index, fault)| {
@@ -344,7 +352,7 @@ fn check_request(
 }
 
 /// Returns whether the request names a run that does not exist yet.
-fn is_new(project: &Project, run: Option<&RunId>) -> Result<bool, Box<Reply>> {
+fn is_new(project: &Project, run: Option<&RunId>) -> Result<bool, Box<CallReply>> {
     let Some(run) = run else { return Ok(false) };
     let exists = project.paths(run).exists(project.disk.as_ref());
     let failed =
@@ -359,13 +367,13 @@ fn in_memory() -> Project {
     Project { disk: Arc::new(Memory::new(0)), root }
 }
 
-fn refused(code: ErrorCode, message: impl Into<String>, errors: Vec<Problem>) -> Box<Reply> {
-    Box::new(Reply::failed(code, message, errors))
+fn refused(code: ErrorCode, message: impl Into<String>, errors: Vec<Problem>) -> Box<CallReply> {
+    Box::new(CallReply::failed(code, message, errors))
 }
 
 /// Returns a refusal for mistakes. The message contains the first one, because some callers show only
 /// the message.
-fn invalid(code: ErrorCode, what: &str, problems: Vec<Problem>) -> Box<Reply> {
+fn invalid(code: ErrorCode, what: &str, problems: Vec<Problem>) -> Box<CallReply> {
     let first = problems.first().map(ToString::to_string).unwrap_or_default();
     let message = match problems.iter().map(|problem| problem.count).sum() {
         1_usize => format!("{what} has a mistake: {first}"),
@@ -375,17 +383,17 @@ fn invalid(code: ErrorCode, what: &str, problems: Vec<Problem>) -> Box<Reply> {
 }
 
 /// Adds the results and attempts of the run to a refusal.
-fn with_progress(mut refused: Box<Reply>, run: &Run) -> Box<Reply> {
+fn with_progress(mut refused: Box<CallReply>, run: &Run) -> Box<CallReply> {
     (refused.results, refused.attempts) = (results(run.clone()), attempts(run));
     refused
 }
 
-fn internal(what: &str) -> Box<Reply> {
+fn internal(what: &str) -> Box<CallReply> {
     refused(ErrorCode::Internal, what, Vec::new())
 }
 
 /// Returns the reply for a run that cannot be opened.
-fn own_error(run: &RunId, error: &OwnError) -> Box<Reply> {
+fn own_error(run: &RunId, error: &OwnError) -> Box<CallReply> {
     let (code, message) = match error {
         // The caller can repeat the call later, so this is not a failure of the store.
         OwnError::Lock(lock::Error::Held { .. }) => {

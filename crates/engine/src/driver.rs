@@ -7,8 +7,8 @@
 //!
 //! [`crate::runner`] collects the inputs and runs the effects; the simulator has its own [`World`].
 
-use raymond_core::decide::{Refusal, batch};
-use raymond_core::run::{Effect, Input, Record, Run, effect};
+use raymond_core::decide::{Refusal, batch, effects};
+use raymond_core::run::{Effect, Input, Record, Run};
 use raymond_core::time::Timestamp;
 use raymond_core::value::Value;
 use raymond_core::view::Ledger;
@@ -168,7 +168,7 @@ impl<L: Log, W: World> Driver<L, W> {
         }
         // Watchers first: a record is reported before anything that it starts.
         self.world.committed(run, ledger, record);
-        for effect in effect::effects(run, &self.definition, events()) {
+        for effect in effects(run, &self.definition, events()) {
             self.world.release(effect);
         }
     }

@@ -160,7 +160,7 @@ mod tests {
     use std::sync::Arc;
 
     use raymond_core::run::start::Start;
-    use raymond_core::run::{Event, Input, Settings, Step, record};
+    use raymond_core::run::{Event, Input, RecordStep, Settings, record};
     use raymond_core::time::Timestamp;
     use raymond_store::Root;
     use raymond_store::disk::Files;
@@ -192,7 +192,7 @@ mod tests {
             backends: BTreeSet::new(),
         };
         let events = vec![Event::RunStarted(Box::new(start.clone()))];
-        let steps = vec![Step { cause: Input::Start(Box::new(start)), events }];
+        let steps = vec![RecordStep { cause: Input::Start(Box::new(start)), events }];
         let record = Record { seq: 1, at: Timestamp(1), steps };
         journal.append(&serde_json::to_vec(&record).unwrap()).unwrap();
         let mut head = Head::empty();

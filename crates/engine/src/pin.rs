@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::extension::Platform;
 use raymond_core::value::Value;
-use raymond_core::workflow::{Definition, SourceFile, Start};
+use raymond_core::workflow::{Definition, EntryPoint, SourceFile};
 use raymond_store::{Blobs, blobs};
 
 use crate::scope::{LoadedScope, Origin};
@@ -51,15 +51,15 @@ impl Pin {
     /// Pins a loaded scope.
     pub fn of(loaded: &LoadedScope) -> Self {
         let (start, ralph) = match &loaded.start {
-            Start::Entry | Start::Steps => (None, false),
-            Start::State(name) => (Some(name.clone()), false),
-            Start::Ralph(name) => (Some(name.clone()), true),
+            EntryPoint::Entry | EntryPoint::Steps => (None, false),
+            EntryPoint::State(name) => (Some(name.clone()), false),
+            EntryPoint::Ralph(name) => (Some(name.clone()), true),
         };
         let files = loaded.files.clone();
         Self {
             start,
             ralph,
-            steps: loaded.start == Start::Steps,
+            steps: loaded.start == EntryPoint::Steps,
             archive: loaded.origin == Origin::Archive,
             files,
         }
@@ -107,11 +107,11 @@ impl Pin {
 
     /// Parses the definition.
     pub fn definition(&self) -> Result<Definition, PinError> {
-        let named = if self.ralph { Start::Ralph } else { Start::State };
+        let named = if self.ralph { EntryPoint::Ralph } else { EntryPoint::State };
         let start = match &self.start {
-            _ if self.steps => Start::Steps,
+            _ if self.steps => EntryPoint::Steps,
             Some(start) => named(start.clone()),
-            None => Start::Entry,
+            None => EntryPoint::Entry,
         };
         // This release may find mistakes that the release which pinned the files did not.
         let parsed =

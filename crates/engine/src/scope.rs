@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::extension::is_state;
-use raymond_core::workflow::{SourceFile, Start};
+use raymond_core::workflow::{EntryPoint, SourceFile};
 
 mod archive;
 mod directory;
@@ -32,7 +32,7 @@ pub struct LoadedScope {
     /// The directory or the archive, absolute and without links.
     pub scope: PathBuf,
     /// The state with which a run starts.
-    pub start: Start,
+    pub start: EntryPoint,
     /// The states, in order of name.
     pub files: Vec<SourceFile>,
     pub origin: Origin,
@@ -125,7 +125,7 @@ pub fn load(path: &Path) -> Result<LoadedScope, ScopeError> {
     // Some systems write extensions in upper case.
     let is = |known: &str| extension.is_some_and(|found| found.eq_ignore_ascii_case(known));
     if found.is_dir() {
-        directory::load(path, Start::Entry)
+        directory::load(path, EntryPoint::Entry)
     } else if !found.is_file() {
         Err(ScopeError::NotAWorkflow(path.to_owned()))
     } else if is("zip") {
@@ -136,7 +136,7 @@ pub fn load(path: &Path) -> Result<LoadedScope, ScopeError> {
         let name = state_name(path)?;
         // The parent of a bare file name is an empty path, which cannot be opened.
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        directory::load(parent.unwrap_or_else(|| Path::new(".")), Start::State(name))
+        directory::load(parent.unwrap_or_else(|| Path::new(".")), EntryPoint::State(name))
     }
 }
 

@@ -77,7 +77,7 @@ mod tests {
     use std::sync::Arc;
 
     use raymond_core::run::stop::{StopMode, StopOrigin};
-    use raymond_core::run::{Event, Input, Record, Step};
+    use raymond_core::run::{Event, Input, Record, RecordStep};
     use raymond_core::time::Timestamp;
     use raymond_store::Journal;
     use raymond_store::disk::Memory;
@@ -94,8 +94,10 @@ mod tests {
             let (mode, key) = (StopMode::Now, format!("key-{seq}"));
             let events =
                 vec![Event::StopRequested { mode, by: StopOrigin::Command, key: key.clone() }];
-            let steps =
-                vec![Step { cause: Input::Stop { mode, by: StopOrigin::Command, key }, events }];
+            let steps = vec![RecordStep {
+                cause: Input::Stop { mode, by: StopOrigin::Command, key },
+                events,
+            }];
             let record = Record { seq, at: Timestamp(seq), steps };
             journal.append(&serde_json::to_vec(&record).unwrap()).unwrap();
         }
@@ -122,7 +124,7 @@ mod tests {
             key: key.clone(),
         }];
         let cause = Input::Stop { mode: StopMode::Cancel, by: StopOrigin::Command, key };
-        let record = Record { seq: 4, at: Timestamp(4), steps: vec![Step { cause, events }] };
+        let record = Record { seq: 4, at: Timestamp(4), steps: vec![RecordStep { cause, events }] };
         journal.append(&serde_json::to_vec(&record).unwrap()).unwrap();
         let opened = open(&lines(&disk), &disk, Some(path)).unwrap();
         assert_eq!(opened.seq, 4);

@@ -18,7 +18,7 @@ use raymond_core::ids::{BackendName, Nonce, RunId, TurnId};
 use raymond_core::run::outcome::{Finished, Outcome, Reply};
 use raymond_core::run::stop::Interruption;
 use raymond_core::run::{Input, Settings};
-use raymond_core::workflow::{Definition, SourceFile, Start};
+use raymond_core::workflow::{Definition, EntryPoint, SourceFile};
 use raymond_store::Root;
 use raymond_store::disk::{Disk, Files, Handle, Memory, Metadata, Open};
 use raymond_store::lock::Takeover;
@@ -93,10 +93,10 @@ impl TestRun {
         };
         let files: Vec<SourceFile> = files.iter().map(source).collect();
         let definition =
-            Definition::parse(files.clone(), &Start::Entry, PLATFORM).unwrap().definition;
+            Definition::parse(files.clone(), &EntryPoint::Entry, PLATFORM).unwrap().definition;
         let loaded = LoadedScope {
             scope: "/wf".into(),
-            start: Start::Entry,
+            start: EntryPoint::Entry,
             files,
             origin: Origin::Directory,
             warnings: Vec::new(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use raymond_core::crayfish::envelope::Reply;
+use raymond_core::crayfish::envelope::CallReply;
 use raymond_core::crayfish::error_code::ErrorCode;
 use raymond_engine::call::{Follower, RawRequest};
 use rmcp::ErrorData;
@@ -137,7 +137,7 @@ impl Calls {
         permit: CallPermit,
         cancel: &CancellationToken,
         listener: Option<&Listener>,
-    ) -> Reply {
+    ) -> CallReply {
         // A child token: cancelling this call must not end the server.
         let token = self.ending.child_token();
         let _cancelled_on_drop = token.clone().drop_guard();
@@ -170,7 +170,7 @@ impl Calls {
         sent: RawRequest,
         permit: CallPermit,
         follower: Follower,
-    ) -> std::io::Result<oneshot::Receiver<Reply>> {
+    ) -> std::io::Result<oneshot::Receiver<CallReply>> {
         // Counted before the thread starts, so that `idle` cannot miss it.
         self.running.send_modify(|running| *running += 1);
         let running = Running { count: Arc::clone(&self.running), _permit: permit };
@@ -186,6 +186,6 @@ impl Calls {
     }
 }
 
-fn internal(message: &str) -> Reply {
-    Reply::failed(ErrorCode::Internal, message, Vec::new())
+fn internal(message: &str) -> CallReply {
+    CallReply::failed(ErrorCode::Internal, message, Vec::new())
 }

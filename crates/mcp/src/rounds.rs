@@ -4,7 +4,7 @@
 //! Between two rounds all state is in the journal of the run; the client keeps a sealed handle that names
 //! the run. A call that cannot continue in this way gets an ordinary reply.
 
-use raymond_core::crayfish::envelope::{Outcome, Reply};
+use raymond_core::crayfish::envelope::{CallOutcome, CallReply};
 use raymond_core::ids::RunId;
 use raymond_engine::call::RawRequest;
 use raymond_engine::clock;
@@ -94,10 +94,14 @@ impl Round {
     }
 
     /// Returns the response for a reply: the next input requests, or the reply itself.
-    pub(crate) fn end(self, host: &dyn Host, reply: Reply) -> Result<CallToolResponse, Refused> {
+    pub(crate) fn end(
+        self,
+        host: &dyn Host,
+        reply: CallReply,
+    ) -> Result<CallToolResponse, Refused> {
         let asked = match (&reply.outcome, self.way) {
-            (Outcome::NeedsAgent(requests), Some(way)) => way.ask(requests),
-            (Outcome::Done | Outcome::Failed(_) | Outcome::NeedsAgent(_), _) => None,
+            (CallOutcome::NeedsAgent(requests), Some(way)) => way.ask(requests),
+            (CallOutcome::Done | CallOutcome::Failed(_) | CallOutcome::NeedsAgent(_), _) => None,
         };
         let (Some(asked), Some(run)) = (asked, &reply.run) else {
             return Ok(tool::result(reply).into());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use raymond_core::crayfish::envelope::{Outcome, Reply};
+use raymond_core::crayfish::envelope::{CallOutcome, CallReply};
 use raymond_core::crayfish::schema;
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use serde_json::Value as Json;
@@ -46,8 +46,8 @@ fn replies() -> JsonObject {
 }
 
 /// Returns the reply as structured content. A failed workflow is not a protocol error.
-pub(crate) fn result(reply: Reply) -> CallToolResult {
-    let failed = matches!(reply.outcome, Outcome::Failed(_));
+pub(crate) fn result(reply: CallReply) -> CallToolResult {
+    let failed = matches!(reply.outcome, CallOutcome::Failed(_));
     let envelope = reply.into_json();
     if failed {
         CallToolResult::structured_error(envelope)

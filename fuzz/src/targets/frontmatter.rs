@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::extension::Platform;
-use raymond_core::workflow::{Definition, SourceFile, Start, frontmatter, template};
+use raymond_core::workflow::{Definition, EntryPoint, SourceFile, frontmatter, template};
 
 use crate::Target;
 
@@ -105,8 +105,9 @@ fn check_template(body: &str) {
 fn check_definition(bytes: &[u8]) {
     let file =
         |name: &str| SourceFile { name: name.to_owned(), bytes: bytes.into(), executable: false };
-    let parse =
-        || Definition::parse(vec![file("START.md"), file("A.md")], &Start::Entry, Platform::Unix);
+    let parse = || {
+        Definition::parse(vec![file("START.md"), file("A.md")], &EntryPoint::Entry, Platform::Unix)
+    };
     match (parse(), parse()) {
         (Ok(one), Ok(other)) => assert_eq!(one.warnings, other.warnings),
         (Err(one), Err(other)) => {

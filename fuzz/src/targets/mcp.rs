@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use raymond_core::crayfish::envelope::Reply;
+use raymond_core::crayfish::envelope::CallReply;
 use raymond_core::crayfish::error_code::ErrorCode;
 use raymond_core::ids::RunId;
 use raymond_engine::call::{Follower, RawRequest};
@@ -109,8 +109,8 @@ async fn served(input: Vec<u8>) -> Vec<u8> {
 struct Nobody;
 
 impl Host for Nobody {
-    fn call(&self, _: RawRequest, _: Follower) -> Reply {
-        Reply::failed(ErrorCode::BadRequest, "nobody is here", Vec::new())
+    fn call(&self, _: RawRequest, _: Follower) -> CallReply {
+        CallReply::failed(ErrorCode::BadRequest, "nobody is here", Vec::new())
     }
 
     fn project(&self, _: Option<&str>) -> Result<Project, String> {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use raymond_core::diagnostic::{Diagnostic, yaml_hint};
-use raymond_core::yaml::{self, Content, Problem};
+use raymond_core::yaml::{self, Content, YamlProblem};
 
 /// A value and its position in bytes.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +57,7 @@ pub(super) fn read(text: &str) -> Result<Node, Box<Diagnostic>> {
         Some(root) => Copier { text, room: ROOM + ROOM_PER_BYTE * text.len() }.node(root, 1),
         None => Ok(Node { value: Value::Null, span: 0..0 }),
     });
-    read.map_err(|Problem { span, message }| {
+    read.map_err(|YamlProblem { span, message }| {
         let hint = yaml_hint(&message);
         let mistake = Diagnostic::error("invalid-yaml", message).at(text, span);
         Box::new(Diagnostic { hint, ..mistake })
@@ -74,13 +74,13 @@ struct Copier<'t> {
 type Shared = Rc<yaml::Node>;
 
 impl Copier<'_> {
-    fn node(&mut self, node: Shared, depth: usize) -> Result<Node, Problem> {
+    fn node(&mut self, node: Shared, depth: usize) -> Result<Node, YamlProblem> {
         // A node without aliases is moved, not copied.
         let yaml::Node { span, content } = Rc::unwrap_or_clone(node);
         let is_collection = matches!(content, Content::List(_) | Content::Map(_));
         if is_collection && depth > DEEPEST {
             let message = format!("lists and mappings are nested more than {DEEPEST} levels deep");
-            return Err(Problem::new(span, message));
+            return Err(YamlProblem::new(span, message));
         }
         // Before the children are copied, so that nested aliases are refused before they take
         // memory.
@@ -100,10 +100,11 @@ impl Copier<'_> {
     }
 
     /// Takes the memory of a value from the room.
-    fn count(&mut self, content: &Content, span: &Range<usize>) -> Result<(), Problem> {
+    fn count(&mut self, content: &Content, span: &Range<usize>) -> Result<(), YamlProblem> {
         let text = if let Content::Text(text) = content { text.len() } else { 0 };
         let left = self.room.checked_sub(size_of::<Node>() + text);
-        self.room = left.ok_or_else(|| Problem::new(span.clone(), "the aliases copy too much"))?;
+        self.room =
+            left.ok_or_else(|| YamlProblem::new(span.clone(), "the aliases copy too much"))?;
         Ok(())
     }
 
@@ -112,7 +113,7 @@ impl Copier<'_> {
         &mut self,
         entries: Vec<(Shared, Shared)>,
         depth: usize,
-    ) -> Result<Vec<(Node, Node)>, Problem> {
+    ) -> Result<Vec<(Node, Node)>, YamlProblem> {
         // Own entries come first wherever the merge key is, because YAML lets them override merged
         // ones.
         let (merged, own): (Vec<_>, Vec<_>) =
@@ -124,7 +125,7 @@ impl Copier<'_> {
                 // With the kind, because `1` and `"1"` are different keys.
                 && !names.insert((key.value.kind(), name.clone()))
             {
-                return Err(Problem::new(key.span, format!("duplicate mapping key: {name}")));
+                return Err(YamlProblem::new(key.span, format!("duplicate mapping key: {name}")));
             }
             copied.push((key, self.node(node, depth + 1)?));
         }
@@ -144,7 +145,7 @@ impl Copier<'_> {
     }
 
     /// Copies the entries of a merge key: a mapping, or a list of mappings.
-    fn merged(&mut self, node: Shared, depth: usize) -> Result<Vec<(Node, Node)>, Problem> {
+    fn merged(&mut self, node: Shared, depth: usize) -> Result<Vec<(Node, Node)>, YamlProblem> {
         let Node { value, span } = self.node(node, depth)?;
         let maps = match value {
             Value::List(items) => items,
@@ -161,7 +162,7 @@ impl Copier<'_> {
                 | Value::Text(_)
                 | Value::List(_) => {
                     let message = "a merge key needs a mapping or a list of mappings";
-                    return Err(Problem::new(span, message));
+                    return Err(YamlProblem::new(span, message));
                 }
             }
         }

@@ -5,7 +5,7 @@ mod records;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use raymond_core::crayfish::envelope::Reply;
+use raymond_core::crayfish::envelope::CallReply;
 use raymond_core::crayfish::error_code::ErrorCode;
 use raymond_core::ids::RunId;
 use raymond_engine::call::{Follower, RawRequest, Tool, Workspaces};
@@ -28,13 +28,13 @@ struct CrayfishHost {
 }
 
 impl Host for CrayfishHost {
-    fn call(&self, sent: RawRequest, follower: Follower) -> Reply {
+    fn call(&self, sent: RawRequest, follower: Follower) -> CallReply {
         // The runtime of the server has one thread, which serves the connection meanwhile, so each
         // call brings a runtime of its own.
         let runtime = match crate::runtime::runtime() {
             Ok(runtime) => runtime,
             Err(failure) => {
-                return Reply::failed(
+                return CallReply::failed(
                     ErrorCode::Internal,
                     failure.message_and_hint().0,
                     Vec::new(),

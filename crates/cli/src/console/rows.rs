@@ -11,7 +11,7 @@ use raymond_core::ids::AgentId;
 use raymond_core::text::joined_words;
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::view::RunView;
-use raymond_core::view::run_view::{AgentRow, Course, Doing, Tally, Wait, Work};
+use raymond_core::view::run_view::{Activity, AgentCounts, AgentRow, Course, Doing, Wait};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Interrupt, agent_style, time_at};
@@ -124,12 +124,12 @@ impl Cells {
 /// Describes the activity of an agent.
 fn activity(row: &AgentRow, doing: &Doing, scene: &Scene) -> String {
     match doing {
-        Doing::Working(Work::Script) => "runs".to_owned(),
-        Doing::Working(Work::Prompt(Some(backend))) => format!("{backend} works"),
-        Doing::Working(Work::Prompt(None)) => "works".to_owned(),
-        Doing::Working(Work::Reminder) => "was reminded".to_owned(),
+        Doing::Working(Activity::Script) => "runs".to_owned(),
+        Doing::Working(Activity::Prompt(Some(backend))) => format!("{backend} works"),
+        Doing::Working(Activity::Prompt(None)) => "works".to_owned(),
+        Doing::Working(Activity::Reminder) => "was reminded".to_owned(),
         // A path below the agent's directory needs only its name.
-        Doing::Working(Work::Seen(what)) => what.replace(&format!("({}/", row.cwd), "("),
+        Doing::Working(Activity::Seen(what)) => what.replace(&format!("({}/", row.cwd), "("),
         Doing::Waiting(Wait::Retry(until)) => {
             format!("tries again in {}", age(between(scene.now, *until)))
         }
@@ -201,7 +201,7 @@ impl Columns {
 /// Formats the footer, such as `$0.16 of $10.00 · 2 running · 1 waiting · 41s · Ctrl-C stops`;
 /// omits parts that do not fit.
 fn footer(view: &RunView, scene: &Scene, columns: usize) -> String {
-    let Tally { running, queued, waiting } = view.tally();
+    let AgentCounts { running, queued, waiting } = view.tally();
     let money = match view.cap {
         Some(cap) => format!("{} of {cap}", view.spent),
         None => format!("{} spent", view.spent),

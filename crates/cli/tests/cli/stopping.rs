@@ -201,7 +201,7 @@ fn stop_after_turn_lets_the_turn_finish() {
     stop.wait().says(0, "r: stopped");
     running.wait().mentions(
         130,
-        &["stopping after the turns in flight, as `raymond stop` asks", "START.sh → NEXT.sh"],
+        &["stopping after the turns in flight, because a user asked", "START.sh → NEXT.sh"],
     );
     assert_eq!(project.events("r", "turn_settled").len(), 1);
     assert_eq!(project.events("r", "turn_interrupted").len(), 0);

@@ -13,7 +13,7 @@ use super::definition::StepsDefinition;
 use super::envelope::AgentRequest;
 use super::key::Key;
 use super::problem::Problem;
-use super::render;
+use super::render::Rendered;
 use super::state::StepsState;
 
 /// The instructions before every task.
@@ -50,9 +50,10 @@ impl StepsDefinition {
     /// Returns the request of the agent step that a branch is at. The document of a run is pinned
     /// with every `$ref` of its schemas resolved.
     pub fn request(&self, state: &StepsState, agent: &AgentId, key: &Key) -> Option<AgentRequest> {
-        let (asks, branch) = (self.agent(key)?, state.branches.get(agent)?);
-        // No error is possible: the step was rendered when it was entered.
-        let question = render::agent(asks, &self.interpreter().scope(state, branch)).ok()?;
+        let asks = self.agent(key)?;
+        let Rendered::Agent(question) = self.render_entered(state, agent, key)? else {
+            return None;
+        };
         Some(AgentRequest {
             run: None,
             key: key.clone(),

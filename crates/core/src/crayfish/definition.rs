@@ -4,9 +4,9 @@ use serde_json::{Map, Value as Json};
 
 use crate::ids::AgentId;
 
-use super::document::{Agent, Document, Kind, StepIndex};
+use super::document::{AgentStep, Document, StepIndex, StepKind};
 use super::key::Key;
-use super::render::{self, ExecCall, Unrendered};
+use super::render::{self, ExecCall, Rendered, Unrendered};
 use super::state::StepsState;
 use super::walk::Interpreter;
 
@@ -28,51 +28,74 @@ impl StepsDefinition {
         self.document.find(key.step.as_str())
     }
 
-    pub fn agent(&self, key: &Key) -> Option<&Agent> {
+    pub fn agent(&self, key: &Key) -> Option<&AgentStep> {
         match &self.document.step(self.step(key)?).kind {
-            Kind::Agent(agent) => Some(agent),
-            Kind::Exec(_) | Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => None,
+            StepKind::Agent(agent) => Some(agent),
+            StepKind::Exec(_) | StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_) => None,
         }
     }
 
     pub fn is_loop(&self, key: &Key) -> bool {
         let kind = self.step(key).map(|step| &self.document.step(step).kind);
-        matches!(kind, Some(Kind::ForEach(_) | Kind::While(_)))
+        matches!(kind, Some(StepKind::ForEach(_) | StepKind::While(_)))
     }
 
     /// Returns how many attempts a step has in all.
     pub fn tries(&self, key: &Key) -> u32 {
         match self.step(key).map(|step| &self.document.step(step).kind) {
-            Some(Kind::Exec(exec)) => exec.retries.get(),
-            Some(Kind::Agent(agent)) => agent.retries.get(),
-            Some(Kind::If(_) | Kind::ForEach(_) | Kind::While(_)) | None => 1,
+            Some(StepKind::Exec(exec)) => exec.retries.get(),
+            Some(StepKind::Agent(agent)) => agent.retries.get(),
+            Some(StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_)) | None => 1,
         }
     }
 
-    /// Returns an exec step with its expressions filled in at the position of a branch.
+    /// Returns the program of an exec step that a branch is in.
     pub fn call(&self, state: &StepsState, agent: &AgentId, key: &Key) -> Option<ExecCall> {
-        let (index, branch) = (self.step(key)?, state.branches.get(agent)?);
-        let Kind::Exec(exec) = &self.document.step(index).kind else { return None };
-        let scope = self.interpreter().scope(state, branch);
-        // No error is possible: `renders` was checked on the same values when the step was entered.
-        render::exec(exec, &self.document.env, &scope).ok()
+        match self.render_entered(state, agent, key)? {
+            Rendered::Exec(call) => Some(call),
+            Rendered::Agent(_) => None,
+        }
     }
 
-    /// Checks that the expressions of a step can be filled in at the position of a branch.
-    pub(crate) fn renders(
+    /// Renders a step that a branch has entered.
+    pub(super) fn render_entered(
+        &self,
+        state: &StepsState,
+        agent: &AgentId,
+        key: &Key,
+    ) -> Option<Rendered> {
+        let rendered = self.render(state, agent, self.step(key)?);
+        // `render` says why. A turn whose effect were dropped here would never end.
+        debug_assert!(rendered.is_ok(), "{key} was entered, but not rendered: {rendered:?}");
+        rendered.ok()?
+    }
+
+    /// Fills in the expressions of a step at the position of a branch; `None` if it has none.
+    ///
+    /// A step is rendered when it is entered, because a step without its values must fail before it
+    /// waits for a gate, a slot or a budget share. It is rendered again for each attempt and for
+    /// each request to the caller. In between nothing is kept: ten thousand branches can wait, and
+    /// a rendered step has up to 16 MiB ([`LIMIT`](super::template::LIMIT)), in memory and in every
+    /// snapshot. All renderings are equal, also after a crash: a branch in a step sees the same
+    /// results as before, and a successful result never changes.
+    pub(crate) fn render(
         &self,
         state: &StepsState,
         agent: &AgentId,
         step: StepIndex,
-    ) -> Result<(), Unrendered> {
-        let Some(branch) = state.branches.get(agent) else { return Ok(()) };
+    ) -> Result<Option<Rendered>, Unrendered> {
+        let Some(branch) = state.branches.get(agent) else { return Ok(None) };
         let scope = self.interpreter().scope(state, branch);
-        match &self.document.step(step).kind {
-            Kind::Exec(exec) => render::exec(exec, &self.document.env, &scope).map(|_| ()),
-            Kind::Agent(agent) => render::agent(agent, &scope).map(|_| ()),
-            Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => Ok(()),
-        }
-        .map_err(|unrendered| unrendered.of_document(&self.document.pointer(step)))
+        let rendered = match &self.document.step(step).kind {
+            StepKind::Exec(exec) => {
+                render::exec(exec, &self.document.env, &scope).map(Rendered::Exec)
+            }
+            StepKind::Agent(agent) => render::agent(agent, &scope).map(Rendered::Agent),
+            StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_) => return Ok(None),
+        };
+        let of_document =
+            |unrendered: Unrendered| unrendered.of_document(&self.document.pointer(step));
+        rendered.map(Some).map_err(of_document)
     }
 }
 

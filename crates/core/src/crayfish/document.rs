@@ -16,8 +16,8 @@ use crate::text::push_pointer_token;
 pub mod step;
 
 pub use step::{
-    Agent, Cap, Contract, Exec, ForEach, If, Invocation, Io, Kind, OnError, OnMaxIters, Order,
-    Session, SessionMode, Source, StreamInput, While,
+    AgentStep, Cap, Contract, Exec, ForEach, If, InputSource, Invocation, Io, OnError, OnMaxIters,
+    Order, SessionChoice, SessionMode, StepKind, StreamInput, While,
 };
 
 /// A checked workflow of steps.
@@ -43,13 +43,13 @@ pub struct StepIndex(pub(super) u32);
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     pub id: StepId,
-    pub kind: Kind,
-    pub place: Place,
+    pub kind: StepKind,
+    pub place: StepPlace,
 }
 
 /// The place of a step in the tree of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct StepPlace {
     /// The step whose list contains it; `None` at the top level.
     pub parent: Option<StepIndex>,
     pub list: List,
@@ -122,7 +122,7 @@ impl Document {
         let mut iterations = key.iterations.iter().rev();
         for around in self.loops(index) {
             let iteration = iterations.next().filter(|i| i.of == self.step(around).id)?;
-            if let Kind::While(step) = &self.step(around).kind
+            if let StepKind::While(step) = &self.step(around).kind
                 && iteration.number >= step.max_iters.get()
             {
                 return None;
@@ -162,8 +162,8 @@ impl Document {
 }
 
 /// Returns the JSON pointer of a step, built from the places of the steps around it.
-pub(super) fn pointer(own: Place, place: impl Fn(StepIndex) -> Place) -> String {
-    let places: Vec<Place> =
+pub(super) fn pointer(own: StepPlace, place: impl Fn(StepIndex) -> StepPlace) -> String {
+    let places: Vec<StepPlace> =
         std::iter::successors(Some(own), |inner| inner.parent.map(&place)).collect();
     let mut pointer = String::new();
     for place in places.iter().rev() {

@@ -3,5 +3,5 @@
 pub mod reply;
 pub mod request;
 
-pub use reply::{AgentRequest, Failure, Outcome, Reply};
+pub use reply::{AgentRequest, CallFailure, CallOutcome, CallReply};
 pub use request::{MOST_SCHEMA_PATHS, Request};

@@ -5,8 +5,8 @@
 //! time without recursion, so the largest document can be printed. The caller chooses the width.
 
 use super::document::{
-    Agent, Document, Exec, ForEach, If, Invocation, Io, Kind, OnError, OnMaxIters, Order, Session,
-    SessionMode, StepIndex, While,
+    AgentStep, Document, Exec, ForEach, If, Invocation, Io, OnError, OnMaxIters, Order,
+    SessionChoice, SessionMode, StepIndex, StepKind, While,
 };
 use super::template::Template;
 use crate::text::{counted, quoted};
@@ -110,13 +110,13 @@ fn wait(waiting: &mut Vec<Entry<'_>>, steps: &[StepIndex], depth: usize) {
 }
 
 /// Pushes the children of a step.
-fn descend<'a>(waiting: &mut Vec<Entry<'a>>, kind: &'a Kind, depth: usize) {
+fn descend<'a>(waiting: &mut Vec<Entry<'a>>, kind: &'a StepKind, depth: usize) {
     match kind {
-        Kind::Exec(_) | Kind::Agent(_) => {}
-        Kind::If(If { then, otherwise, .. }) if otherwise.is_empty() => {
+        StepKind::Exec(_) | StepKind::Agent(_) => {}
+        StepKind::If(If { then, otherwise, .. }) if otherwise.is_empty() => {
             wait(waiting, then, depth);
         }
-        Kind::If(If { then, otherwise, .. }) => {
+        StepKind::If(If { then, otherwise, .. }) => {
             let branch = |name, steps, follows| {
                 let node = Node::Branch(name, steps);
                 Entry { node, depth, follows }
@@ -124,19 +124,21 @@ fn descend<'a>(waiting: &mut Vec<Entry<'a>>, kind: &'a Kind, depth: usize) {
             waiting.push(branch("else", otherwise, false));
             waiting.push(branch("then", then, true));
         }
-        Kind::ForEach(ForEach { body, .. }) | Kind::While(While { body, .. }) => {
+        StepKind::ForEach(ForEach { body, .. }) | StepKind::While(While { body, .. }) => {
             wait(waiting, body, depth);
         }
     }
 }
 
-fn describe(kind: &Kind) -> (String, Vec<String>) {
+fn describe(kind: &StepKind) -> (String, Vec<String>) {
     match kind {
-        Kind::Exec(exec) => (runs(&exec.invocation), exec_facts(exec)),
-        Kind::Agent(agent) => (first_line(&source(&agent.prompt)), agent_facts(agent)),
-        Kind::If(step) => (condition(&step.condition), Vec::new()),
-        Kind::ForEach(each) => (format!("{} of {}", each.item, each.list), order_facts(each.order)),
-        Kind::While(step) => (format!("until {}", condition(&step.until)), while_facts(step)),
+        StepKind::Exec(exec) => (runs(&exec.invocation), exec_facts(exec)),
+        StepKind::Agent(agent) => (first_line(&source(&agent.prompt)), agent_facts(agent)),
+        StepKind::If(step) => (condition(&step.condition), Vec::new()),
+        StepKind::ForEach(each) => {
+            (format!("{} of {}", each.item, each.list), order_facts(each.order))
+        }
+        StepKind::While(step) => (format!("until {}", condition(&step.until)), while_facts(step)),
     }
 }
 
@@ -188,7 +190,7 @@ fn exec_facts(exec: &Exec) -> Vec<String> {
     facts
 }
 
-fn agent_facts(agent: &Agent) -> Vec<String> {
+fn agent_facts(agent: &AgentStep) -> Vec<String> {
     let mut facts: Vec<String> = reads::agent(agent).into_iter().collect();
     facts.push(format!("answers {}", gist(&agent.schema)));
     facts.push(counted(agent.retries.get(), "attempt"));
@@ -197,7 +199,7 @@ fn agent_facts(agent: &Agent) -> Vec<String> {
     facts
 }
 
-fn session(session: &Session) -> String {
+fn session(session: &SessionChoice) -> String {
     let Some(mode) = session.mode.map(SessionMode::name) else {
         return "session without `mode`: a new one each time".to_owned();
     };

@@ -151,12 +151,12 @@ fn read_text_as(holds: Holds, text: &str) -> Result<Value, Unreadable> {
     let mut reader = Reader { scanner: Scanner::new(text), open: Vec::new(), most: holds.levels() };
     reader
         .document()
-        .map_err(|Fault { offset, reason }| unreadable(text, offset, &reader.open, reason))
+        .map_err(|ReadingFault { offset, reason }| unreadable(text, offset, &reader.open, reason))
 }
 
 /// A reason, and the byte offset it applies to.
 #[derive(Debug)]
-struct Fault {
+struct ReadingFault {
     offset: usize,
     reason: Reason,
 }
@@ -175,9 +175,9 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn document(&mut self) -> Result<Value, Fault> {
+    fn document(&mut self) -> Result<Value, ReadingFault> {
         if self.scanner.takes("\u{feff}") {
-            return Err(Fault { offset: 0, reason: Reason::ByteOrderMark });
+            return Err(ReadingFault { offset: 0, reason: Reason::ByteOrderMark });
         }
         loop {
             let Some(mut value) = self.begin()? else { continue };
@@ -193,7 +193,7 @@ impl Reader<'_> {
     }
 
     /// Reads a value; `None` if it opened a container whose first item comes next.
-    fn begin(&mut self) -> Result<Option<Value>, Fault> {
+    fn begin(&mut self) -> Result<Option<Value>, ReadingFault> {
         self.scanner.skip_space();
         let opened = match self.scanner.peek() {
             Some(b'[') => Open::Array(Vec::new()),
@@ -218,7 +218,7 @@ impl Reader<'_> {
     }
 
     /// Puts a finished value into its container and reads the separator after it.
-    fn place(&mut self, value: Value) -> Result<Placed, Fault> {
+    fn place(&mut self, value: Value) -> Result<Placed, ReadingFault> {
         self.scanner.skip_space();
         let (close, expected) = match self.open.last_mut() {
             None => return self.end(value),
@@ -248,7 +248,7 @@ impl Reader<'_> {
     }
 
     /// Reads the next key and its colon, if the innermost container is an object.
-    fn key(&mut self) -> Result<(), Fault> {
+    fn key(&mut self) -> Result<(), ReadingFault> {
         let Some(Open::Object(fields, key)) = self.open.last_mut() else {
             return Ok(());
         };
@@ -256,13 +256,13 @@ impl Reader<'_> {
         let offset = self.scanner.offset();
         let read = key.insert(self.scanner.string("a key in double quotes")?);
         if fields.contains_key(read) {
-            return Err(Fault { offset, reason: Reason::DuplicateKey(read.clone()) });
+            return Err(ReadingFault { offset, reason: Reason::DuplicateKey(read.clone()) });
         }
         self.scanner.skip_space();
         if self.scanner.takes(":") { Ok(()) } else { Err(self.scanner.unexpected("`:`")) }
     }
 
-    fn end(&mut self, value: Value) -> Result<Placed, Fault> {
+    fn end(&mut self, value: Value) -> Result<Placed, ReadingFault> {
         match self.scanner.peek() {
             None => Ok(Placed::Whole(value)),
             Some(_) => Err(self.scanner.fault(Reason::Trailing)),

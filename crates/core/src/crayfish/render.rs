@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::document::{Agent, Contract, Exec, Invocation, Io, Source};
+use super::document::{AgentStep, Contract, Exec, InputSource, Invocation, Io};
 use super::path::{Namespaces, Root};
 use super::template::{Room, Template, Unfilled};
 use crate::text::push_pointer_token;
@@ -128,6 +128,13 @@ pub struct Question {
     pub input: Option<Value>,
 }
 
+/// A step that has to run, with its expressions filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rendered {
+    Exec(ExecCall),
+    Agent(Question),
+}
+
 /// The error for a step whose expressions cannot be filled in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("at {at}: {cause}")]
@@ -205,7 +212,7 @@ pub fn exec(
     Ok(ExecCall { command, env: variables, io, timeout: exec.timeout })
 }
 
-fn read(from: &Source, names: &dyn Namespaces) -> Result<Value, Unrendered> {
+fn read(from: &InputSource, names: &dyn Namespaces) -> Result<Value, Unrendered> {
     let nothing = || {
         // Distinguish a step that has not run from one without a value at the path.
         let is_done = names.named(Root::Results, from.step.as_str()).is_some();
@@ -216,7 +223,7 @@ fn read(from: &Source, names: &dyn Namespaces) -> Result<Value, Unrendered> {
 }
 
 /// Fills in the expressions of an agent step.
-pub fn agent(agent: &Agent, names: &dyn Namespaces) -> Result<Question, Unrendered> {
+pub fn agent(agent: &AgentStep, names: &dyn Namespaces) -> Result<Question, Unrendered> {
     let mut filler = Filler { names, room: Room::new() };
     let prompt = filler.text(&agent.prompt, || "/prompt".into())?;
     let input = match &agent.input {

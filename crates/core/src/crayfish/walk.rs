@@ -11,7 +11,9 @@ use serde_json::{Map, Value as Json};
 use crate::ids::AgentId;
 use crate::text::counted;
 
-use super::document::{Document, ForEach, Kind, List, OnMaxIters, Order, Step, StepIndex, While};
+use super::document::{
+    Document, ForEach, List, OnMaxIters, Order, Step, StepIndex, StepKind, While,
+};
 use super::error_code::ErrorCode;
 use super::key::Key;
 use super::name::StepId;
@@ -109,13 +111,17 @@ impl<'a> Interpreter<'a> {
 
     fn list(&self, step: StepIndex, list: List) -> &'a [StepIndex] {
         match (&self.document.step(step).kind, list) {
-            (Kind::If(step), List::Then) => &step.then,
-            (Kind::If(step), List::Else) => &step.otherwise,
-            (Kind::ForEach(step), List::Body) => &step.body,
-            (Kind::While(step), List::Body) => &step.body,
+            (StepKind::If(step), List::Then) => &step.then,
+            (StepKind::If(step), List::Else) => &step.otherwise,
+            (StepKind::ForEach(step), List::Body) => &step.body,
+            (StepKind::While(step), List::Body) => &step.body,
             (_, List::Steps) => self.document.top(),
             (
-                Kind::Exec(_) | Kind::Agent(_) | Kind::If(_) | Kind::ForEach(_) | Kind::While(_),
+                StepKind::Exec(_)
+                | StepKind::Agent(_)
+                | StepKind::If(_)
+                | StepKind::ForEach(_)
+                | StepKind::While(_),
                 _,
             ) => &[],
         }
@@ -165,9 +171,11 @@ impl Scope<'_> {
             match &document.step(parent).kind {
                 // The branch is one iteration of this loop: its end is the end of the branch, not a
                 // new round.
-                Kind::ForEach(_) | Kind::While(_) if self.is_born_into(parent) => return Way::End,
-                Kind::ForEach(_) | Kind::While(_) => return Way::Around(parent),
-                Kind::If(_) | Kind::Exec(_) | Kind::Agent(_) => step = parent,
+                StepKind::ForEach(_) | StepKind::While(_) if self.is_born_into(parent) => {
+                    return Way::End;
+                }
+                StepKind::ForEach(_) | StepKind::While(_) => return Way::Around(parent),
+                StepKind::If(_) | StepKind::Exec(_) | StepKind::Agent(_) => step = parent,
             }
         }
     }
@@ -188,7 +196,7 @@ impl Scope<'_> {
             };
             let key = self.branch.key(&self.steps.document.step(step).id);
             match &self.steps.document.step(step).kind {
-                Kind::Exec(_) | Kind::Agent(_) => {
+                StepKind::Exec(_) | StepKind::Agent(_) => {
                     // A failed result does not count: its step runs again.
                     let known = self.state.results.get(&key).is_some_and(|stored| stored.ok);
                     return if known {
@@ -197,7 +205,7 @@ impl Scope<'_> {
                         Next::Does { step, key }
                     };
                 }
-                Kind::If(choice) => {
+                StepKind::If(choice) => {
                     let list =
                         // No event is needed: the values that a branch sees change only by its own
                         // events.
@@ -207,8 +215,8 @@ impl Scope<'_> {
                         None => self.after(step),
                     };
                 }
-                Kind::ForEach(each) => return self.enters(step, each, key),
-                Kind::While(_) => return self.loops(step, None, None),
+                StepKind::ForEach(each) => return self.enters(step, each, key),
+                StepKind::While(_) => return self.loops(step, None, None),
             }
         }
     }
@@ -273,9 +281,11 @@ impl Scope<'_> {
             return Next::Fails(Stuck::new(ErrorCode::TooLarge, key, message));
         }
         match &self.steps.document.step(step).kind {
-            Kind::ForEach(each) => self.each(each, number),
-            Kind::While(step) => self.again(step, number),
-            Kind::Exec(_) | Kind::Agent(_) | Kind::If(_) => Next::StepEvent(StepEvent::Leaves),
+            StepKind::ForEach(each) => self.each(each, number),
+            StepKind::While(step) => self.again(step, number),
+            StepKind::Exec(_) | StepKind::Agent(_) | StepKind::If(_) => {
+                Next::StepEvent(StepEvent::Leaves)
+            }
         }
     }
 

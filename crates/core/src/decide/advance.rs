@@ -176,32 +176,25 @@ fn end_without_progress(run: &Run) -> Option<Vec<Event>> {
         return None;
     }
     // The order of the branches is their precedence.
-    Some(
-        if run.program.is_answered_by_caller()
-            && run.failed.is_empty()
-            && !scheduler.asks.is_empty()
-        {
-            end(Ending::NeedsCaller)
-        } else if run.program.ends_at_failure() && !run.failed.is_empty() {
-            end(Ending::Failed)
-        } else if auth || !scheduler.asks.is_empty() {
-            end(Ending::NeedsPerson)
-        } else if quota {
-            end(Ending::NoQuota)
-        } else if run.live as usize > run.held.len() {
-            // Interrupted turns that no resume has queued again. The run is stopped and not failed,
-            // because a resume can continue these turns.
-            end(Ending::Stopped)
-        } else if let Some(oldest) = run.held.front().and_then(|id| run.agents.get(id)) {
-            let limit = run.settings.max_agents;
-            // Only the oldest: its failure may make room for the next fork.
-            fail(oldest, Failure::HeldForGood { limit })
-        } else if run.failed.is_empty() {
-            end(Ending::Completed)
-        } else {
-            end(Ending::Failed)
-        },
-    )
+    Some(if let Some(ending) = program::ending(run) {
+        end(ending)
+    } else if auth || !scheduler.asks.is_empty() {
+        end(Ending::NeedsPerson)
+    } else if quota {
+        end(Ending::NoQuota)
+    } else if run.live as usize > run.held.len() {
+        // Interrupted turns that no resume has queued again. The run is stopped and not failed,
+        // because a resume can continue these turns.
+        end(Ending::Stopped)
+    } else if let Some(oldest) = run.held.front().and_then(|id| run.agents.get(id)) {
+        let limit = run.settings.max_agents;
+        // Only the oldest: its failure may make room for the next fork.
+        fail(oldest, Failure::HeldForGood { limit })
+    } else if run.failed.is_empty() {
+        end(Ending::Completed)
+    } else {
+        end(Ending::Failed)
+    })
 }
 
 /// Returns whether any paid turn is queued or waits for a retry.

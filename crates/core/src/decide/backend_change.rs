@@ -16,7 +16,7 @@ use crate::run::state::{Phase, Run};
 /// Checks the conversation of every agent, and those that its returns continue.
 pub fn check(run: &Run, definition: &Definition, settings: &Settings) -> Result<(), Refusal> {
     for agent in run.agents.values() {
-        let lane = settings.lane(definition, &agent.visit.location);
+        let lane = run.program.lane(settings, definition, &agent.visit.location);
         let own = match run.scheduler.turns.get(&agent.id) {
             // A turn that is known decides for itself: the agent's session is the one before this
             // turn.

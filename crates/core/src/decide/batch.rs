@@ -11,14 +11,14 @@ use super::{Refusal, decide};
 use crate::run::apply::apply;
 use crate::run::event::Event;
 use crate::run::input::Input;
-use crate::run::record::Step;
+use crate::run::record::RecordStep;
 use crate::run::state::Run;
 
 /// The result of a batch of inputs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Batch {
     /// One step per input that changed something, in the order of the inputs.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RecordStep>,
     /// The answer to every input, in order.
     pub verdicts: Vec<Result<(), Refusal>>,
     /// Whether more events follow than one record may hold: the next [`Input::Due`] continues.
@@ -60,7 +60,7 @@ pub(super) fn batch_of(
     }
     // `Due` also continues a batch that was too large: it must advance even if no wait is over.
     if steps.is_empty() && is_due {
-        steps.push(Step { cause: Input::Due, events: Vec::new() });
+        steps.push(RecordStep { cause: Input::Due, events: Vec::new() });
     }
     let may_advance = steps.iter().any(|step| !changes_only_the_basis(&step.cause));
     let mut more = false;
@@ -86,9 +86,9 @@ fn changes_only_the_basis(cause: &Input) -> bool {
 }
 
 /// Folds the events into the run, and returns the step that the journal keeps.
-fn recorded(run: &mut Run, mut cause: Input, events: Vec<Event>) -> Step {
+fn recorded(run: &mut Run, mut cause: Input, events: Vec<Event>) -> RecordStep {
     cause.drop_readings();
-    Step { cause, events: folded(run, events) }
+    RecordStep { cause, events: folded(run, events) }
 }
 
 /// Folds events into the run, and then drops the parsed forms of texts, which only the run needs:

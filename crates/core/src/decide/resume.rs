@@ -11,7 +11,7 @@ use crate::ids::{AgentId, TurnAttempt};
 use crate::machine::revival;
 use crate::program;
 use crate::protocol::Notice;
-use crate::scheduler::{Lane, Phase as TurnPhase, Prompt, Turn, backoff};
+use crate::scheduler::{Lane, Prompt, Turn, TurnPhase, backoff};
 use crate::time::Timestamp;
 use crate::workflow::Definition;
 

@@ -13,7 +13,7 @@ use crate::program;
 use crate::protocol::Notice;
 use crate::run::share::{charge, charge_capped};
 use crate::scheduler::backoff::backoff;
-use crate::scheduler::{Lane, Phase as TurnPhase, Prompt, Turn};
+use crate::scheduler::{Lane, Prompt, Turn, TurnPhase};
 use crate::time::{Span, Timestamp};
 use crate::workflow::Definition;
 

@@ -11,7 +11,7 @@ use crate::protocol::{Malformed, Reading, Tag, TagName};
 use crate::run::decision::{Decision, Entry};
 use crate::run::event::{Event, StackChange};
 use crate::run::outcome::Finished;
-use crate::run::program::{Command, Ralph, UNTIL};
+use crate::run::program::{CommandPhrase, Ralph, UNTIL};
 use crate::run::warning::Warning;
 use crate::scheduler::Lane;
 use crate::value::Value;
@@ -114,7 +114,7 @@ pub(crate) fn failed(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, 
     match (&ralph.until, decision.lane(&agent.visit.location)) {
         (Some(command), Lane::Script) => {
             let (why, output) = explained(&failure);
-            let report = format!("{} did not pass: {why}\n\n{output}", Command(command));
+            let report = format!("{} did not pass: {why}\n\n{output}", CommandPhrase(command));
             decision.warn(&agent.id, Warning::ResultRefused { iteration, why });
             again(decision, ralph, agent, Some(Value::Inline(report)));
         }

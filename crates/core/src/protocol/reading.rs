@@ -9,8 +9,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::scan::{Found, scan};
-use super::tags::{BorrowedTag, Kind, Tag, TagName, TagProblem};
+use super::scan::{FoundTag, scan};
+use super::tags::{BorrowedTag, Tag, TagContent, TagName, TagProblem};
 use crate::text::excerpt;
 use crate::value::Hash;
 
@@ -73,7 +73,7 @@ struct Collected<'a> {
 }
 
 impl<'a> Collected<'a> {
-    fn add(&mut self, found: Found<'a>) {
+    fn add(&mut self, found: FoundTag<'a>) {
         let place = found.span.start;
         match found.tag {
             Err(problem) if self.malformed.len() < Reading::MOST_MALFORMED => {
@@ -147,7 +147,7 @@ impl<'a> Collected<'a> {
 }
 
 fn lacks_next(tag: &BorrowedTag<'_>) -> bool {
-    matches!(tag.kind, Kind::Fork { next: None, .. })
+    matches!(tag.kind, TagContent::Fork { next: None, .. })
 }
 
 /// A malformed tag, with the reason.

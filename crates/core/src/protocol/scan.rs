@@ -46,7 +46,7 @@ pub fn scan(text: &str, source: Source) -> Scan<'_> {
 
 /// A tag that counts, well formed or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found<'a> {
+pub struct FoundTag<'a> {
     pub name: TagName,
     /// From its `<` to the end of its close, or of its opening if there is no close.
     pub span: Range<usize>,
@@ -55,7 +55,7 @@ pub struct Found<'a> {
     opening_end: usize,
 }
 
-impl Found<'_> {
+impl FoundTag<'_> {
     /// Returns the place where the scan continues.
     fn resume(&self) -> usize {
         if self.tag.is_ok() || matches!(self.name.spec().body, Body::Payload(_)) {
@@ -84,9 +84,9 @@ pub struct Scan<'a> {
 }
 
 impl<'a> Iterator for Scan<'a> {
-    type Item = Found<'a>;
+    type Item = FoundTag<'a>;
 
-    fn next(&mut self) -> Option<Found<'a>> {
+    fn next(&mut self) -> Option<FoundTag<'a>> {
         loop {
             let next = opening::next(self.text.as_bytes(), self.at, self.source);
             let Some((start, name)) = next else {
@@ -158,7 +158,7 @@ impl<'a> Scan<'a> {
         counts
     }
 
-    fn read(&mut self, start: usize, name: TagName) -> Found<'a> {
+    fn read(&mut self, start: usize, name: TagName) -> FoundTag<'a> {
         let name_end = start + 1 + name.as_str().len();
         let opening = Opening::read(self.text, name_end);
         let opening_end = opening.as_ref().map_or(name_end, |opening| opening.end);
@@ -167,7 +167,7 @@ impl<'a> Scan<'a> {
             (Body::Target, Ok(opening)) => read_target(self.text, name, opening),
             (Body::Target, Err(problem)) => (name_end, Err(problem)),
         };
-        Found { name, span: start..end, tag, opening_end }
+        FoundTag { name, span: start..end, tag, opening_end }
     }
 
     fn read_payload(

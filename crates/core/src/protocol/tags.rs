@@ -18,7 +18,7 @@ mod problem;
 mod reset;
 mod result;
 
-pub use attributes::{BorrowedTag, Kind};
+pub use attributes::{BorrowedTag, TagContent};
 pub use problem::TagProblem;
 
 use std::borrow::Cow;
@@ -45,7 +45,7 @@ pub struct TagSpec {
     /// How it is written, the conversation of its target `S`, and what follows.
     pub cheat_sheet: [&'static str; 3],
     /// Reads the tag from its attributes and its body. Attributes that stay are unknown.
-    read: for<'a> fn(&mut Attributes<'a>, &'a str) -> Result<Kind<'a>, TagProblem<'a>>,
+    read: for<'a> fn(&mut Attributes<'a>, &'a str) -> Result<TagContent<'a>, TagProblem<'a>>,
     /// Returns the tag with these names and nothing else, if that is enough to write it.
     implicit: fn(String, Option<String>) -> Option<Tag>,
 }
@@ -248,7 +248,7 @@ impl Tag {
     }
 }
 
-impl Kind<'_> {
+impl TagContent<'_> {
     /// Converts into an owned tag. Long texts go through `store`.
     pub fn keep<E>(self, store: &mut dyn FnMut(&[u8]) -> Result<Hash, E>) -> Result<Tag, E> {
         let mut keep = |text: Cow<'_, str>| Value::keep(&text, store);

@@ -10,7 +10,7 @@ use crate::agent::{Agent, AgentStatus, EndedAgent, Frame, Location, Session, Vis
 use crate::budget::{Basis, Charge, Micros};
 use crate::few::Few;
 use crate::ids::{AgentId, SessionId, StateName, TurnId};
-use crate::scheduler::{Lane, Phase as TurnPhase, Turn};
+use crate::scheduler::{Lane, Turn, TurnPhase};
 use crate::value::Value;
 
 use super::event::{Event, StackChange};
@@ -122,7 +122,6 @@ pub fn apply(run: &mut Run, event: &Event) {
                 (turn.current, turn.opened) = (None, None);
             }
         }
-        Event::CostAdjusted { spent, .. } => run.spent = *spent,
         Event::Asked { ask, due, .. } => {
             run.scheduler.ask(ask, *due);
         }

@@ -109,7 +109,7 @@ impl<'a> Decision<'a> {
 
     /// Returns the lane in which the turns of a state or a step queue.
     pub(crate) fn lane(&self, location: &Location) -> Lane {
-        self.run.settings.lane(self.definition, location)
+        self.run.program.lane(&self.run.settings, self.definition, location)
     }
 
     /// Returns the lane in which the turns of a state queue.

@@ -14,7 +14,7 @@ use super::transcript_cost::TranscriptCost;
 use super::{Event, Record, Run, Settings};
 use crate::budget::{Charge, Cost, Micros};
 use crate::ids::{AgentId, TurnAttempt, TurnId};
-use crate::scheduler::{Lane, Phase, Turn};
+use crate::scheduler::{Lane, Turn, TurnPhase};
 
 /// A run as it continued in the discarded records.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ impl<'a> DiscardedTail<'a> {
     /// Returns the share of an attempt that is in flight in the kept run.
     fn kept_share(&self, attempt: &TurnAttempt) -> Option<Micros> {
         let turn = in_flight(self.kept).find(|turn| is_attempt(turn, attempt))?;
-        if let Phase::Running { share } = turn.phase { share } else { None }
+        if let TurnPhase::Running { share } = turn.phase { share } else { None }
     }
 
     /// Returns the attempts whose end no record contains, each with its cost by transcript and its
@@ -181,7 +181,7 @@ impl<'a> DiscardedTail<'a> {
         let turns = in_flight(&self.run).filter(|turn| !self.keeps(turn));
         turns.filter_map(|turn| match (&turn.lane, &turn.phase) {
             // Scripts cost nothing, so only the ends of prompts matter.
-            (Lane::Prompt(_), Phase::Running { share }) => Some((turn.attempt_id(), *share)),
+            (Lane::Prompt(_), TurnPhase::Running { share }) => Some((turn.attempt_id(), *share)),
             _ => None,
         })
     }

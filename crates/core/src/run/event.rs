@@ -184,14 +184,6 @@ pub enum Event {
         /// How the turn gets its conversation from now on.
         plan: SessionPlan,
     },
-    /// A turn's cost was corrected after it was charged.
-    CostAdjusted {
-        turn: TurnId,
-        /// The corrected total of the run.
-        // The total and not the difference, so that `apply` computes nothing. No decision makes
-        // this event now; it stays, because every journal of the format must apply.
-        spent: Micros,
-    },
     /// A question to the user is open.
     Asked {
         /// The id of the question.

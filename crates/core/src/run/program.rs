@@ -3,18 +3,22 @@
 //!
 //! A program carries the state that only its language has; agents, turns and money are the same for
 //! all and belong to the run. The set is closed. Decisions that differ between the languages are in
-//! [`crate::program`], or ask a method here, such as [`Program::ends_at_failure`]. Views, the
+//! [`crate::program`], or ask a method here, such as [`Program::messages`]. Views, the
 //! engine and the command line ask for the language, too, but only for words, commands and files.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Location};
 use crate::crayfish::StepsState;
 use crate::ids::StateName;
 use crate::protocol::Source;
+use crate::scheduler::Lane;
 use crate::text::counted;
+use crate::workflow::Definition;
+
+use super::settings::Settings;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -104,10 +108,35 @@ impl Program {
         matches!(self, Self::Steps(Steps { answers: Answers::Caller, .. }))
     }
 
-    /// Returns whether one failed agent ends the run once nothing else can start. A branch that
-    /// waits for a failed iteration would wait for ever.
-    pub const fn ends_at_failure(&self) -> bool {
-        matches!(self, Self::Steps(_))
+    /// Returns the lane in which the turns of a state or a step queue.
+    pub(crate) fn lane(
+        &self,
+        settings: &Settings,
+        definition: &Definition,
+        location: &Location,
+    ) -> Lane {
+        match (self, location) {
+            (Self::States | Self::Ralph(_), Location::State(state)) => {
+                settings.state_lane(definition, state)
+            }
+            (Self::Steps(_), location) => {
+                let steps = definition.steps.as_deref();
+                let asks = location.step().and_then(|key| steps?.agent(key));
+                // All other steps that have turns run programs.
+                asks.map_or(Lane::Script, |_| Lane::Prompt(settings.backend.clone()))
+            }
+            // Not reachable: states and loops have no steps.
+            (Self::States | Self::Ralph(_), Location::Step(_)) => Lane::Script,
+        }
+    }
+
+    /// Returns whether the final texts of its turns have tags. The text of a step has none: it is a
+    /// JSON value.
+    pub const fn reads_tags(&self) -> bool {
+        match self {
+            Self::States | Self::Ralph(_) => true,
+            Self::Steps(_) => false,
+        }
     }
 
     /// Returns how the final messages of its agents are read.
@@ -137,7 +166,7 @@ impl Ralph {
     /// `PROMPT.md up to 50 times, until `cargo test` passes`
     pub fn describe(&self, prompt: &StateName, max_iterations: u32) -> String {
         let until = self.until.as_deref();
-        let until = until.map(|command| format!(", until {} passes", Command(command)));
+        let until = until.map(|command| format!(", until {} passes", CommandPhrase(command)));
         let times = counted(max_iterations, "time");
         format!("{prompt} up to {times}{}", until.unwrap_or_default())
     }
@@ -145,14 +174,14 @@ impl Ralph {
 
 /// `50 iterations without a result`
 pub fn without_result(iterations: u32, until: Option<&str>) -> String {
-    let passing = until.map(|command| format!(" that passed {}", Command(command)));
+    let passing = until.map(|command| format!(" that passed {}", CommandPhrase(command)));
     format!("{} without a result{}", counted(iterations, "iteration"), passing.unwrap_or_default())
 }
 
 /// A command as part of a sentence: its first line, shortened.
-pub(crate) struct Command<'c>(pub(crate) &'c str);
+pub(crate) struct CommandPhrase<'c>(pub(crate) &'c str);
 
-impl fmt::Display for Command<'_> {
+impl fmt::Display for CommandPhrase<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Characters, so that the sentence around the command still fits one line.
         const LONGEST: usize = 60;

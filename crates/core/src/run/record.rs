@@ -31,12 +31,12 @@ pub struct Record {
     pub seq: u64,
     /// The time of the decision; a replay decides at this time.
     pub at: Timestamp,
-    pub steps: Vec<Step>,
+    pub steps: Vec<RecordStep>,
 }
 
 /// One input with the events that followed from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct RecordStep {
     pub cause: Input,
     pub events: Vec<Event>,
 }

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Location;
 use crate::budget::Micros;
 use crate::extension::Kind;
 use crate::ids::{BackendName, StateName};
@@ -160,19 +159,6 @@ impl Settings {
     /// Returns the list prices, overridden by the prices of the run.
     pub fn price_list(&self) -> Prices {
         Prices::default().with(self.prices.clone().unwrap_or_default())
-    }
-
-    /// Returns the lane in which the turns of a state or a step queue.
-    pub(crate) fn lane(&self, definition: &Definition, location: &Location) -> Lane {
-        match location {
-            Location::State(state) => self.state_lane(definition, state),
-            Location::Step(key) => {
-                // Only agent steps ask a client; all other steps that have turns run programs.
-                let is_agent =
-                    definition.steps.as_ref().is_some_and(|steps| steps.agent(key).is_some());
-                if is_agent { Lane::Prompt(self.backend.clone()) } else { Lane::Script }
-            }
-        }
     }
 
     /// Returns the lane in which the turns of a state queue.

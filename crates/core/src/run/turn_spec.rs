@@ -1,7 +1,7 @@
 //! The specification of one attempt at a turn: everything that its executor needs.
 //!
-//! It is built once, when the effect is released, because the run changes while the turn is
-//! running. The texts of a state are not rendered here: they may contain stored values, which only
+//! [`crate::decide::effects`] builds it once, when the effect is released, because the run changes
+//! while the turn is running. The texts of a state are not rendered here: they may contain stored values, which only
 //! the executor can read. Facts that all turns of a run share are in
 //! [`RunContext`](super::RunContext).
 
@@ -12,20 +12,17 @@ use serde_json::Value as Json;
 
 use crate::agent::{Agent, Location, SessionPlan};
 use crate::budget::Micros;
-use crate::crayfish::ask;
 use crate::crayfish::render::ExecCall;
 use crate::few::Few;
 use crate::ids::{BackendName, StateName, TurnId};
 use crate::protocol::Notice;
-use crate::protocol::reminder::reminder;
-use crate::scheduler::{Lane, Phase, Prompt, Turn};
+use crate::scheduler::{Lane, Turn, TurnPhase};
 use crate::time::Span;
 use crate::value::{Hash, Value};
-use crate::workflow::{Definition, Frontmatter, SourceFile, State};
+use crate::workflow::{Frontmatter, SourceFile};
 
 use super::permissions::Permissions;
 use super::settings::{ConfigHome, Settings};
-use super::state::Run;
 
 /// One attempt at a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -148,34 +145,6 @@ pub struct Extras {
 }
 
 impl TurnSpec {
-    /// Returns the specification of a turn in flight.
-    pub fn of(run: &Run, definition: &Definition, turn: &Turn) -> Option<Self> {
-        let agent = run.agents.get(&turn.id.agent)?;
-        // A later event of the same batch may have ended the turn.
-        let Phase::Running { share } = turn.phase else { return None };
-        let work = match (&turn.lane, &agent.visit.location) {
-            (Lane::Script, Location::Step(_)) => {
-                Work::Exec(Box::new(ExecSpec::of(run, definition, agent)?))
-            }
-            (Lane::Script, Location::State(name)) => {
-                let state = definition.states.get(name)?;
-                Work::Script(Box::new(ScriptSpec::of(run, agent, state)))
-            }
-            (Lane::Prompt(backend), _) => {
-                let prompt = PromptBuilder { run, definition, agent, turn, backend };
-                Work::Prompt(Box::new(prompt.build(share)?))
-            }
-        };
-        let header = TurnHeader {
-            turn: turn.id.clone(),
-            attempt: turn.attempt,
-            location: agent.visit.location.clone(),
-            cwd: agent.cwd.clone(),
-            environment: run.settings.environment.clone(),
-        };
-        Some(Self { header: Box::new(header), work })
-    }
-
     /// Returns the prompt, if the turn asks a client.
     pub const fn prompt(&self) -> Option<&PromptSpec> {
         match &self.work {
@@ -185,28 +154,8 @@ impl TurnSpec {
     }
 }
 
-impl ScriptSpec {
-    fn of(run: &Run, agent: &Agent, state: &State) -> Self {
-        Self {
-            // The executor keeps the pinned copy in a folder that is named after the hash.
-            source: state.source.clone(),
-            hash: state.hash.clone(),
-            values: VisitValues::of(agent, &state.name),
-            limits: TimeLimits::of(&state.front, &run.settings),
-        }
-    }
-}
-
-impl ExecSpec {
-    fn of(run: &Run, definition: &Definition, agent: &Agent) -> Option<Self> {
-        let (steps, state) = (definition.steps.as_deref()?, run.program.steps()?);
-        let call = steps.call(state, &agent.id, agent.visit.location.step()?)?;
-        Some(Self { counted: agent.visit.retries.saturating_add(1), call })
-    }
-}
-
 impl VisitValues {
-    fn of(agent: &Agent, state: &StateName) -> Self {
+    pub(crate) fn of(agent: &Agent, state: &StateName) -> Self {
         Self {
             state: state.clone(),
             visit: agent.visit_count(),
@@ -217,7 +166,7 @@ impl VisitValues {
 }
 
 impl TimeLimits {
-    fn of(front: &Frontmatter, settings: &Settings) -> Self {
+    pub(crate) fn of(front: &Frontmatter, settings: &Settings) -> Self {
         Self {
             timeout: front.timeout.or(settings.timeout),
             idle_timeout: front.idle_timeout.or(settings.idle_timeout),
@@ -235,32 +184,33 @@ impl Extras {
     }
 }
 
-/// Builds the specification of a prompt.
-struct PromptBuilder<'a> {
-    run: &'a Run,
-    definition: &'a Definition,
-    agent: &'a Agent,
-    turn: &'a Turn,
-    backend: &'a BackendName,
+/// The parts of a prompt that depend on the language of the run.
+pub(crate) struct LanguageParts<'a> {
+    pub(crate) message: Message,
+    /// The settings of the state.
+    pub(crate) front: &'a Frontmatter,
+    /// [`PromptSpec::count`]
+    pub(crate) count: u32,
 }
 
-impl PromptBuilder<'_> {
-    fn build(&self, share: Option<Micros>) -> Option<PromptSpec> {
-        let Self { run, agent, turn, backend, .. } = self;
-        let settings = &run.settings;
-        // A step has no frontmatter: only the settings of the run apply to it.
-        let (none, state) = (Frontmatter::default(), self.state());
-        let front = state.map_or(&none, |state| &state.front);
-        Some(PromptSpec {
-            backend: (*backend).clone(),
+impl PromptSpec {
+    /// Returns a prompt with the settings of its state, its agent and the run.
+    pub(crate) fn of(
+        settings: &Settings,
+        agent: &Agent,
+        turn: &Turn,
+        parts: LanguageParts<'_>,
+    ) -> Option<Self> {
+        let LanguageParts { message, front, count } = parts;
+        let Lane::Prompt(backend) = &turn.lane else { return None };
+        let TurnPhase::Running { share } = turn.phase else { return None };
+        Some(Self {
+            backend: backend.clone(),
             // The plan of this attempt, not of the first one, which may have opened the session.
             plan: turn.current.clone()?,
-            message: match state {
-                Some(state) => self.message(state),
-                None => self.request()?,
-            },
+            message,
             notice: turn.notice,
-            count: self.asked_output().unwrap_or_else(|| agent.visit_count()),
+            count,
             cap: share,
             // The state decides first, then the call that led here, then the run.
             model: front
@@ -276,38 +226,5 @@ impl PromptBuilder<'_> {
             config_home: settings.config_home,
             limits: TimeLimits::of(front, settings),
         })
-    }
-
-    fn state(&self) -> Option<&State> {
-        self.definition.states.get(self.agent.visit.location.state()?)
-    }
-
-    fn message(&self, state: &State) -> Message {
-        match &self.turn.prompt {
-            Prompt::Body => Message::Body {
-                body: Arc::clone(&state.body),
-                values: VisitValues::of(self.agent, &state.name),
-            },
-            Prompt::Reminder(fault) => {
-                let states = &self.definition.states;
-                // A reminder must not offer a state that would fail at once.
-                let runnable = states.values().filter(|state| self.definition.can_run(state));
-                let names = runnable.map(|state| state.name.to_string()).collect();
-                Message::Reminder(reminder(fault, &state.front.policy.allowance(names)))
-            }
-        }
-    }
-
-    fn request(&self) -> Option<Message> {
-        let (steps, state) = (self.definition.steps.as_deref()?, self.run.program.steps()?);
-        let key = self.agent.visit.location.step()?;
-        let request = steps.request(state, &self.agent.id, key)?;
-        Some(Message::Request { text: ask::message(&request), schema: request.schema })
-    }
-
-    /// Returns the number of the output that an agent step is asked for.
-    fn asked_output(&self) -> Option<u32> {
-        let key = self.agent.visit.location.step()?;
-        self.run.program.steps()?.attempts.get(key).copied()
     }
 }

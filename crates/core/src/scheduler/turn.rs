@@ -68,13 +68,13 @@ pub struct Turn {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recalled: bool,
     /// The phase that the turn is in.
-    pub phase: Phase,
+    pub phase: TurnPhase,
 }
 
 /// A phase in the life of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum TurnPhase {
     /// The turn waits for a slot and a share.
     Queued,
     /// The turn is in flight.
@@ -143,7 +143,7 @@ impl Scheduler {
         turn.order = order;
         // An earlier attempt may have done part of the work, so the client is asked to check first.
         turn.notice = Some(notice);
-        turn.phase = Phase::Queued;
+        turn.phase = TurnPhase::Queued;
         let lane = turn.lane.clone();
         self.take_place(&lane, order, agent);
     }
@@ -183,7 +183,7 @@ impl Scheduler {
         // The recall was about the share of the earlier attempt.
         turn.recalled = false;
         turn.current = Some(plan.clone());
-        turn.phase = Phase::Running { share };
+        turn.phase = TurnPhase::Running { share };
         self.in_flight.insert(agent.clone());
         self.paid_in_flight += u32::from(turn.lane != Lane::Script);
         self.reserved = self.reserved.plus(share.unwrap_or_default());
@@ -202,8 +202,8 @@ impl Scheduler {
             return;
         };
         // Only a turn in flight has a slot and a share, so landing twice frees nothing twice.
-        if let Phase::Running { share } = turn.phase {
-            turn.phase = Phase::Idle;
+        if let TurnPhase::Running { share } = turn.phase {
+            turn.phase = TurnPhase::Idle;
             self.in_flight.remove(agent);
             self.paid_in_flight -= u32::from(turn.lane != Lane::Script);
             self.reserved = self.reserved.minus(share.unwrap_or_default());
@@ -216,7 +216,7 @@ impl Scheduler {
         let Some(turn) = self.turns.get_mut(agent) else {
             return;
         };
-        turn.phase = Phase::Retrying { until };
+        turn.phase = TurnPhase::Retrying { until };
         self.timers.set(until, Timer::Retry(agent.clone()));
     }
 
@@ -227,15 +227,15 @@ impl Scheduler {
             return;
         };
         let (lane, order) = (turn.lane.clone(), turn.order);
-        match std::mem::replace(&mut turn.phase, Phase::Idle) {
-            Phase::Queued => self.leave_place(&lane, order, agent),
-            Phase::Retrying { until } => {
+        match std::mem::replace(&mut turn.phase, TurnPhase::Idle) {
+            TurnPhase::Queued => self.leave_place(&lane, order, agent),
+            TurnPhase::Retrying { until } => {
                 self.timers.cancel(until, Timer::Retry(agent.clone()));
             }
             // The client still runs and will be paid, so slot and share stay taken until its
             // outcome.
-            running @ Phase::Running { .. } => turn.phase = running,
-            Phase::Idle => {}
+            running @ TurnPhase::Running { .. } => turn.phase = running,
+            TurnPhase::Idle => {}
         }
     }
 

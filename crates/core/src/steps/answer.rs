@@ -16,7 +16,7 @@ use crate::run::program::{Program, Steps};
 use crate::run::{Ending, Phase, Run};
 
 use crate::crayfish::definition::StepsDefinition;
-use crate::crayfish::envelope::{AgentRequest, Failure as Failed, Outcome, Reply};
+use crate::crayfish::envelope::{AgentRequest, CallFailure, CallOutcome, CallReply};
 use crate::crayfish::error_code::ErrorCode;
 use crate::crayfish::key::Key;
 use crate::crayfish::problem::Problem;
@@ -29,11 +29,11 @@ mod tests;
 pub const GIVEN_UP: &str = "the call was given up";
 
 /// Returns the reply of a run to its caller.
-pub fn answer(run: Run, steps: &StepsDefinition, id: Option<&RunId>) -> Reply {
+pub fn answer(run: Run, steps: &StepsDefinition, id: Option<&RunId>) -> CallReply {
     let outcome = match run.phase {
-        Phase::Ended(Ending::Completed) => Outcome::Done,
-        Phase::Ended(Ending::NeedsCaller) => Outcome::NeedsAgent(requests(&run, steps, id)),
-        Phase::Ended(Ending::Failed) => Outcome::Failed(failure(&run)),
+        Phase::Ended(Ending::Completed) => CallOutcome::Done,
+        Phase::Ended(Ending::NeedsCaller) => CallOutcome::NeedsAgent(requests(&run, steps, id)),
+        Phase::Ended(Ending::Failed) => CallOutcome::Failed(failure(&run)),
         Phase::Ended(Ending::Cancelled) => {
             given_up("the run was cancelled for good: name another `runId`")
         }
@@ -43,7 +43,7 @@ pub fn answer(run: Run, steps: &StepsDefinition, id: Option<&RunId>) -> Reply {
     if id.is_none() {
         use_up(&mut attempts, &run, steps);
     }
-    Reply { run: id.cloned(), outcome, results: results(run), attempts, ignored: Vec::new() }
+    CallReply { run: id.cloned(), outcome, results: results(run), attempts, ignored: Vec::new() }
 }
 
 // A step with a collected failure is not run again from an echo. Without a journal only the echo
@@ -82,9 +82,14 @@ pub fn attempts(run: &Run) -> BTreeMap<String, u32> {
     attempts.map(|(key, attempt)| (key.to_string(), *attempt)).collect()
 }
 
-fn given_up(message: &str) -> Outcome {
+fn given_up(message: &str) -> CallOutcome {
     let message = message.to_owned();
-    Outcome::Failed(Failed { code: ErrorCode::Cancelled, message, step: None, errors: Vec::new() })
+    CallOutcome::Failed(CallFailure {
+        code: ErrorCode::Cancelled,
+        message,
+        step: None,
+        errors: Vec::new(),
+    })
 }
 
 /// The most bytes of requests in one reply, about 32 MiB; the others follow in later replies.
@@ -133,7 +138,7 @@ fn weight(value: &Json) -> usize {
 }
 
 /// Returns the first failure, in the order of keys.
-fn failure(run: &Run) -> Failed {
+fn failure(run: &Run) -> CallFailure {
     let state = run.program.steps();
     let failed = run.failed.iter().filter_map(|agent| {
         let AgentStatus::Failed { failure, .. } = &run.agents.get(agent)?.status else {
@@ -144,7 +149,7 @@ fn failure(run: &Run) -> Failed {
     // By key and not by time, so that a repeated call reports the same failure.
     let Some((key, failure)) = failed.min_by(|one, other| one.0.cmp(other.0)) else {
         let message = "the run failed without a failed step in its record".to_owned();
-        return Failed { code: ErrorCode::Internal, message, step: None, errors: Vec::new() };
+        return CallFailure { code: ErrorCode::Internal, message, step: None, errors: Vec::new() };
     };
     let stored = state.and_then(|state| state.results.get(key)?.json());
     let errors = stored.and_then(|stored| stored.get("errors")).map(problems).unwrap_or_default();
@@ -156,7 +161,7 @@ fn failure(run: &Run) -> Failed {
     };
     // The id of the step does not name the iteration, so the message does.
     let message = if key.iterations.is_empty() { message } else { format!("{key}: {message}") };
-    Failed { code, message, step: Some(key.step.clone()), errors }
+    CallFailure { code, message, step: Some(key.step.clone()), errors }
 }
 
 fn problems(errors: &Json) -> Vec<Problem> {

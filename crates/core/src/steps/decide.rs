@@ -14,8 +14,10 @@ use crate::crayfish::verdict::Verdict;
 use crate::few::Few;
 use crate::ids::{AgentId, SessionId, StateName, TurnId};
 use crate::run::decision::Decision;
-use crate::run::event::Event;
+use crate::run::event::{Ending, Event};
 use crate::run::outcome::Finished;
+use crate::run::program::Answers;
+use crate::run::state::Run;
 use crate::scheduler::{Lane, Prompt};
 use crate::text::push_pointer_token;
 use crate::value::Value;
@@ -23,7 +25,7 @@ use crate::value::Value;
 use crate::crayfish::call::{Call, Output, written};
 use crate::crayfish::definition::StepsDefinition;
 use crate::crayfish::document;
-use crate::crayfish::document::{Kind, Order, SessionMode, StepIndex};
+use crate::crayfish::document::{Order, SessionMode, StepIndex, StepKind};
 use crate::crayfish::error_code::ErrorCode;
 use crate::crayfish::gate::Gate;
 use crate::crayfish::key::{Iteration, Key};
@@ -66,6 +68,18 @@ pub(crate) fn advance(mut decision: Decision<'_>) -> Option<Vec<Event>> {
         Next::Fails(stuck) => fail_early(&mut decision, agent, stuck),
     }
     Some(decision.events)
+}
+
+/// Returns how a run ends in which nothing can start: it failed, or its caller has to answer.
+pub(crate) fn ending(run: &Run, answers: Answers) -> Option<Ending> {
+    // One failure is enough: a branch that waits for a failed iteration would wait for ever.
+    if !run.failed.is_empty() {
+        return Some(Ending::Failed);
+    }
+    match answers {
+        Answers::Caller if !run.scheduler.asks.is_empty() => Some(Ending::NeedsCaller),
+        Answers::Caller | Answers::Backend => None,
+    }
 }
 
 fn program_and_state<'a>(decision: &Decision<'a>) -> Option<(&'a StepsDefinition, &'a StepsState)> {
@@ -120,7 +134,7 @@ fn split(decision: &mut Decision<'_>, agent: &Agent, of: &StepId, count: u32) {
 /// Starts a step. A step that cannot be rendered fails here, before it waits for a gate or a slot.
 fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: Key) {
     let Some((steps, state)) = program_and_state(decision) else { return };
-    if let Err(unrendered) = steps.renders(state, &agent.id, index) {
+    if let Err(unrendered) = steps.render(state, &agent.id, index) {
         let code = match &unrendered.cause {
             Unfilled::Unknown(_) | Unfilled::NoInput { .. } => ErrorCode::UnknownName,
             Unfilled::Overflow(_) => ErrorCode::TooLarge,
@@ -141,7 +155,7 @@ fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: Key)
     let visit = visit(decision, agent, &key);
     let turn = TurnId { agent: agent.id.clone(), visit, turn: 1 };
     match &steps.document.step(index).kind {
-        Kind::Agent(asks) => {
+        StepKind::Agent(asks) => {
             // A caller without a journal says itself which attempt comes next.
             let attempt = written(&state.attempts, &key).map_or(1, |(_, attempt)| attempt);
             let session = shared(steps, state, asks).map_or(Session::Fresh, Session::At);
@@ -150,7 +164,7 @@ fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: Key)
             question(decision, agent, Question { turn, key, attempt }, &session);
         }
         // The interpreter names only exec and agent steps as steps that have to run.
-        Kind::Exec(_) | Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => {
+        StepKind::Exec(_) | StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_) => {
             queue(decision, turn, Lane::Script, SessionPlan::Carry);
         }
     }
@@ -175,20 +189,20 @@ fn visit(decision: &mut Decision<'_>, agent: &Agent, key: &Key) -> u32 {
 fn gate(decision: &Decision<'_>, agent: &Agent, index: StepIndex) -> Option<(Gate, u32)> {
     let (steps, state) = program_and_state(decision)?;
     match &steps.document.step(index).kind {
-        Kind::Agent(asks) => {
+        StepKind::Agent(asks) => {
             // A caller manages its own conversations.
             (!decision.run.program.is_answered_by_caller()).then_some(())?;
             let label = label(steps, asks, asks.session.as_ref()?)?;
             Some((Gate::of_label(&label), 1))
         }
-        Kind::Exec(_) => {
+        StepKind::Exec(_) => {
             let branch = state.branches.get(&agent.id)?;
             // Only the loop that the branch is an iteration of limits it, not the loops further
             // out.
             let most = most_parallel(steps, branch)?;
             Some((Gate::of_loop(branch.parent.as_ref()?), most))
         }
-        Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => None,
+        StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_) => None,
     }
 }
 
@@ -291,7 +305,7 @@ fn fitting(decision: &Decision<'_>, verdict: &Verdict, output: &Value) -> Verdic
 fn shared(
     steps: &StepsDefinition,
     state: &StepsState,
-    asks: &document::Agent,
+    asks: &document::AgentStep,
 ) -> Option<SessionId> {
     let session = asks.session.as_ref().filter(|session| session.reset != Some(true))?;
     state.sessions.get(&label(steps, asks, session)?).cloned()
@@ -300,8 +314,8 @@ fn shared(
 /// Returns the label of a conversation that steps share.
 fn label(
     steps: &StepsDefinition,
-    asks: &document::Agent,
-    session: &document::Session,
+    asks: &document::AgentStep,
+    session: &document::SessionChoice,
 ) -> Option<String> {
     if session.mode != Some(SessionMode::Sticky) {
         return None;
@@ -448,7 +462,7 @@ fn keep(decision: &mut Decision<'_>, agent: &Agent, key: &Key, session: &Session
 fn order(steps: &StepsDefinition, branch: &Branch) -> Option<Order> {
     let born = steps.document.find(branch.born.last()?.of.as_str())?;
     match &steps.document.step(born).kind {
-        Kind::ForEach(each) => Some(each.order),
-        Kind::Exec(_) | Kind::Agent(_) | Kind::If(_) | Kind::While(_) => None,
+        StepKind::ForEach(each) => Some(each.order),
+        StepKind::Exec(_) | StepKind::Agent(_) | StepKind::If(_) | StepKind::While(_) => None,
     }
 }

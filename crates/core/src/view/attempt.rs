@@ -67,18 +67,18 @@ pub enum How {
     Failed(TurnFailure),
     Interrupted(Interruption),
     /// It never ran, because a caller answered.
-    Answered(Answer),
+    Answered(CallerAnswer),
 }
 
 /// The outcome of a caller's answer, which an agent step takes instead of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum CallerAnswer {
     Taken,
     Invalid(Vec<Problem>),
     Stale,
 }
 
-impl Answer {
+impl CallerAnswer {
     fn words(&self) -> String {
         match self {
             Self::Taken => "answered by the caller".to_owned(),
@@ -154,9 +154,9 @@ impl How {
             Self::Failed(_) => "failed",
             Self::Interrupted(Interruption::Crash) => "cut_off",
             Self::Interrupted(Interruption::Stop) => "stopped",
-            Self::Answered(Answer::Taken) => "answered",
-            Self::Answered(Answer::Invalid(_)) => "not_valid",
-            Self::Answered(Answer::Stale) => "stale",
+            Self::Answered(CallerAnswer::Taken) => "answered",
+            Self::Answered(CallerAnswer::Invalid(_)) => "not_valid",
+            Self::Answered(CallerAnswer::Stale) => "stale",
         }
     }
 }
@@ -291,9 +291,9 @@ mod tests {
             How::Failed(TurnFailure::Task { why: String::new() }),
             How::Interrupted(Interruption::Crash),
             How::Interrupted(Interruption::Stop),
-            How::Answered(Answer::Taken),
-            How::Answered(Answer::Invalid(Vec::new())),
-            How::Answered(Answer::Stale),
+            How::Answered(CallerAnswer::Taken),
+            How::Answered(CallerAnswer::Invalid(Vec::new())),
+            How::Answered(CallerAnswer::Stale),
         ];
         assert_eq!(
             ends.each_ref().map(How::as_str).join(" "),

@@ -21,7 +21,7 @@ use crate::value::Value;
 
 use super::backend_labels::BackendLabels;
 use super::denied::is_rule;
-use super::path::Path;
+use super::path::RunPath;
 use super::summary::{AgentSummary, agent_of, charged};
 
 /// A fold of all events of a run.
@@ -36,7 +36,7 @@ pub struct Ledger {
     pub input: Option<Value>,
     /// The states or steps that `main` visited.
     #[serde(default)]
-    pub path: Path,
+    pub path: RunPath,
     /// Turns and money by state or step.
     #[serde(with = "pairs")]
     pub spending: BTreeMap<Location, Spending>,

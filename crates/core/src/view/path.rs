@@ -21,7 +21,7 @@ const LONGEST_CYCLE: usize = 8;
 const DEEPEST: usize = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Path {
+pub struct RunPath {
     parts: Vec<Part>,
     /// The number of visits left out after the beginning.
     left_out: u64,
@@ -41,7 +41,7 @@ enum What {
     Cycle(Vec<Part>),
 }
 
-impl Path {
+impl RunPath {
     /// Adds a visit.
     pub fn enter(&mut self, location: &Location) {
         self.parts.push(Part { what: What::Visit(location.clone()), times: 1 });
@@ -159,8 +159,8 @@ mod tests {
     use super::*;
     use crate::ids::StateName;
 
-    fn path<'s>(states: impl IntoIterator<Item = &'s str>) -> Path {
-        let mut path = Path::default();
+    fn path<'s>(states: impl IntoIterator<Item = &'s str>) -> RunPath {
+        let mut path = RunPath::default();
         for state in states {
             path.enter(&StateName::new(state).into());
         }
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn long_path_without_repetition_is_counted() {
         let names: Vec<String> = (0..60).map(|n| format!("S{n}")).collect();
-        let mut path = Path::default();
+        let mut path = RunPath::default();
         for (name, visits) in names.iter().zip(1..) {
             path.enter(&StateName::new(name.as_str()).into());
             assert_eq!((path.visits(), path.parts.len()), (visits as u64, MOST_PARTS.min(visits)));
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn path_of_many_visits_stays_short() {
         let names: Vec<String> = (0..200).map(|n| format!("S{n}")).collect();
-        let mut path = Path::default();
+        let mut path = RunPath::default();
         for n in 0..100_000_u64 {
             // Squares modulo a prime have no short cycles.
             let at = usize::try_from(n * n % 199).unwrap_or(0);

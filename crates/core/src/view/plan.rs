@@ -15,7 +15,7 @@ use crate::run::effect::in_flight;
 use crate::run::outcome::Outcome;
 use crate::run::settings::InterruptedScripts;
 use crate::run::{Input, Run, Settings, TranscriptCost};
-use crate::scheduler::{Lane, Phase, Turn};
+use crate::scheduler::{Lane, Turn, TurnPhase};
 
 use super::backend_labels::BackendLabels;
 use super::ledger::Ledger;
@@ -279,15 +279,15 @@ fn open(run: &Run, agent: &Agent, settings: &Settings) -> Option<Open> {
     };
     let again = of(turn.id.clone(), turn.lane.backend());
     match (&agent.status, &turn.phase) {
-        (AgentStatus::Live, Phase::Running { .. } | Phase::Idle) => {
+        (AgentStatus::Live, TurnPhase::Running { .. } | TurnPhase::Idle) => {
             let reruns = settings.interrupted_scripts == InterruptedScripts::Rerun;
             (turn.lane != Lane::Script || reruns).then_some(again)
         }
         (AgentStatus::Failed { kept: None, .. }, _) => Some(again),
-        (AgentStatus::Live, Phase::Queued | Phase::Retrying { .. }) if turn.attempt > 0 => {
+        (AgentStatus::Live, TurnPhase::Queued | TurnPhase::Retrying { .. }) if turn.attempt > 0 => {
             Some(again)
         }
-        (AgentStatus::Live, Phase::Queued | Phase::Retrying { .. })
+        (AgentStatus::Live, TurnPhase::Queued | TurnPhase::Retrying { .. })
         | (AgentStatus::Failed { kept: Some(_), .. } | AgentStatus::Held(_), _) => None,
     }
 }

@@ -29,7 +29,7 @@ use super::ledger::Ledger;
 use super::summary::{agent_of, charged};
 use super::view_event::{ProgramKind, ViewEvent};
 
-pub use row::{AgentRow, Doing, Wait, Work};
+pub use row::{Activity, AgentRow, Doing, Wait};
 
 /// The agents of a run, with totals.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -66,7 +66,7 @@ pub enum Course {
 
 /// The number of agents by activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct AgentCounts {
     pub running: usize,
     pub queued: usize,
     pub waiting: usize,
@@ -116,7 +116,7 @@ impl RunView {
         let Some(row) = self.agents.get_mut(&turn.agent) else { return };
         // Late progress of a turn that has ended must not replace the new activity.
         if row.attempt.as_ref().is_some_and(|attempt| attempt.turn == *turn) {
-            row.doing = Doing::Working(Work::Seen(what.to_owned()));
+            row.doing = Doing::Working(Activity::Seen(what.to_owned()));
             row.summary.since = at;
         }
     }
@@ -141,8 +141,8 @@ impl RunView {
         busy
     }
 
-    pub fn tally(&self) -> Tally {
-        let mut tally = Tally::default();
+    pub fn tally(&self) -> AgentCounts {
+        let mut tally = AgentCounts::default();
         for row in self.agents.values() {
             match self.doing(row) {
                 Doing::Working(_) => tally.running += 1,
@@ -164,8 +164,8 @@ impl RunView {
     /// slot.
     fn doing(&self, row: &AgentRow) -> Doing {
         match (&row.doing, row.backend()) {
-            (Doing::Working(Work::Prompt(_)), backend) => {
-                Doing::Working(Work::Prompt(self.naming().label(backend).cloned()))
+            (Doing::Working(Activity::Prompt(_)), backend) => {
+                Doing::Working(Activity::Prompt(self.naming().label(backend).cloned()))
             }
             (Doing::Queued, Some(backend)) => match self.holds.get(backend) {
                 None => Doing::Queued,
@@ -207,8 +207,6 @@ impl RunView {
             self.holds.insert(backend.clone(), hold.clone());
         } else if let Event::BackendReleased { backend } = event {
             self.holds.remove(backend);
-        } else if let Event::CostAdjusted { spent, .. } = event {
-            self.spent = *spent;
         } else if let Event::TurnQueued { lane, .. } = event {
             self.backends.extend(lane.backend().cloned());
         } else if let Event::AgentSpawned { agent, parent, cwd, .. } = event {

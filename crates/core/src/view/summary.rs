@@ -216,8 +216,7 @@ pub(super) fn agent_of(event: &Event) -> Option<&AgentId> {
         | Event::TurnFailed { turn, .. }
         | Event::TurnInterrupted { turn, .. }
         | Event::RetryAt { turn, .. }
-        | Event::SessionLost { turn, .. }
-        | Event::CostAdjusted { turn, .. } => Some(&turn.agent),
+        | Event::SessionLost { turn, .. } => Some(&turn.agent),
         Event::Asked { ask, .. } | Event::AskAnswered { ask, .. } | Event::AskExpired { ask } => {
             Some(&ask.agent)
         }

@@ -467,8 +467,8 @@ fn stopping_user_is_named() {
     };
     assert_snapshot!(stop(StopMode::Now, StopOrigin::Signal), @"-          stopping, because of a signal | stopped (130): a signal to its process stopped it; 1 agent can continue: Resume([])");
     assert_snapshot!(stop(StopMode::Now, StopOrigin::Trouble), @"-          stopping, because it cannot continue | stopped (130): trouble in its process stopped it; 1 agent can continue: Resume([])");
-    assert_snapshot!(stop(StopMode::Now, StopOrigin::Command), @"-          stopping, as `raymond stop` asks | stopped (130): a user stopped it; 1 agent can continue: Resume([])");
-    assert_snapshot!(stop(StopMode::Cancel, StopOrigin::Command), @"-          cancelling, as `raymond cancel` asks | cancelled (8): a user cancelled it; it cannot be resumed: Start");
+    assert_snapshot!(stop(StopMode::Now, StopOrigin::Command), @"-          stopping, because a user asked | stopped (130): a user stopped it; 1 agent can continue: Resume([])");
+    assert_snapshot!(stop(StopMode::Cancel, StopOrigin::Command), @"-          cancelling, because a user asked | cancelled (8): a user cancelled it; it cannot be resumed: Start");
 }
 
 #[test]

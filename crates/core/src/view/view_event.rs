@@ -60,7 +60,7 @@ pub enum ViewEvent {
     AttemptBegan {
         attempt: Attempt,
         /// The reason for the attempt.
-        cause: Cause,
+        cause: AttemptCause,
     },
     AttemptEnded(Attempt),
     /// A caller answered instead of a turn.
@@ -157,7 +157,7 @@ pub struct Bill {
 
 /// The reason for an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum AttemptCause {
     /// The turn begins, or is tried again.
     Turn,
     /// The attempt before it used up its budget share.

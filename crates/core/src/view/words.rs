@@ -20,7 +20,7 @@ use crate::value::Value;
 use super::attempt::{Attempt, How};
 use super::backend_labels::BackendLabels;
 use super::summary::{Transition, VisitCost};
-use super::view_event::{AgentPlace, Bill, Cause, ProgramKind, RetryLimit, ViewEvent};
+use super::view_event::{AgentPlace, AttemptCause, Bill, ProgramKind, RetryLimit, ViewEvent};
 
 /// One line, without its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,13 +181,13 @@ fn attempt_place(attempt: &Attempt) -> AgentPlace {
     }
 }
 
-fn began(attempt: &Attempt, cause: Cause, naming: BackendLabels) -> Line {
+fn began(attempt: &Attempt, cause: AttemptCause, naming: BackendLabels) -> Line {
     let place = attempt_place(attempt);
     match cause {
-        Cause::NewShare => {
+        AttemptCause::NewShare => {
             line_at(&place, naming, Weight::Plain, &"continues with a new budget share")
         }
-        Cause::Turn => {
+        AttemptCause::Turn => {
             let again = match attempt.number {
                 0 | 1 => String::new(),
                 number => format!(", attempt {number}"),
@@ -294,10 +294,10 @@ fn first_problem(errors: &[Problem]) -> String {
 
 const fn stop_words(mode: StopMode, by: StopOrigin) -> &'static str {
     match (mode, by) {
-        (StopMode::Cancel, _) => "cancelling, as `raymond cancel` asks",
-        (StopMode::AfterTurn, _) => "stopping after the turns in flight, as `raymond stop` asks",
+        (StopMode::Cancel, _) => "cancelling, because a user asked",
+        (StopMode::AfterTurn, _) => "stopping after the turns in flight, because a user asked",
         (StopMode::Now, StopOrigin::Caller) => "stopping, because its caller gave up",
-        (StopMode::Now, StopOrigin::Command) => "stopping, as `raymond stop` asks",
+        (StopMode::Now, StopOrigin::Command) => "stopping, because a user asked",
         (StopMode::Now, StopOrigin::Signal) => "stopping, because of a signal",
         (StopMode::Now, StopOrigin::Trouble) => "stopping, because it cannot continue",
     }

@@ -56,7 +56,7 @@ pub struct State {
 
 /// The place where a run starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Start {
+pub enum EntryPoint {
     /// At `1_START` or `START`, whichever is in the scope.
     Entry,
     /// At this file, which the user named by its path.
@@ -89,7 +89,7 @@ pub(super) mod fixture {
     }
 
     /// Returns a definition of files without frontmatter.
-    pub(crate) fn definition(names: &[&str], start: &Start, platform: Platform) -> Definition {
+    pub(crate) fn definition(names: &[&str], start: &EntryPoint, platform: Platform) -> Definition {
         Definition::parse(files(names), start, platform).unwrap().definition
     }
 }

@@ -68,7 +68,7 @@ pub enum OnDenied {
 
 /// A parsed prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt<'t> {
+pub struct ParsedPrompt<'t> {
     /// The readable part of its frontmatter.
     pub front: Frontmatter,
     /// The text below the frontmatter.
@@ -110,7 +110,7 @@ pub enum Role {
 }
 
 /// Parses a prompt into its frontmatter, if there is one, and its body.
-pub fn parse(text: &str) -> Prompt<'_> {
+pub fn parse(text: &str) -> ParsedPrompt<'_> {
     let mut reader = reader::Reader::new(text);
     let (front, body) = match split::split(text) {
         Ok(split) => {
@@ -127,7 +127,7 @@ pub fn parse(text: &str) -> Prompt<'_> {
         }
     };
     let reader::Reader { mentions, keys, diagnostics, .. } = reader;
-    Prompt { front, body, mentions, keys, diagnostics }
+    ParsedPrompt { front, body, mentions, keys, diagnostics }
 }
 
 #[cfg(test)]

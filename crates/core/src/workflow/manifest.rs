@@ -84,7 +84,7 @@ impl Definition {
 
 #[cfg(test)]
 mod tests {
-    use super::super::definition::Start;
+    use super::super::definition::EntryPoint;
     use super::super::source_file::SourceFile;
     use super::*;
     use crate::extension::Platform;
@@ -95,7 +95,7 @@ mod tests {
             bytes: text.as_bytes().into(),
             executable: *executable,
         });
-        let parsed = Definition::parse(files.collect(), &Start::Entry, Platform::Unix);
+        let parsed = Definition::parse(files.collect(), &EntryPoint::Entry, Platform::Unix);
         parsed.unwrap().definition.manifest()
     }
 

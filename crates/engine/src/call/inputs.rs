@@ -14,7 +14,7 @@ use raymond_core::crayfish::problem::limited;
 use raymond_core::crayfish::state::{StepsState, accepted};
 use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::crayfish::{
-    Call, Document, ErrorCode, Key, Kind, Problem, ProblemCode, Reply, Request,
+    Call, CallReply, Document, ErrorCode, Key, Problem, ProblemCode, Request, StepKind,
 };
 use raymond_core::ids::RunId;
 use raymond_core::run::Run;
@@ -99,8 +99,8 @@ impl CallInputs {
 
     /// Returns whether an agent step has used up its attempts in an earlier call: it must not be asked
     /// again.
-    fn is_final(&self, key: &Key, kind: &Kind, result: &Json) -> bool {
-        let Kind::Agent(agent) = kind else { return false };
+    fn is_final(&self, key: &Key, kind: &StepKind, result: &Json) -> bool {
+        let StepKind::Agent(agent) = kind else { return false };
         let says = |key: &str| result.get(key).and_then(Json::as_str);
         self.attempts.get(key).is_some_and(|attempt| *attempt > agent.retries.get())
             && says("error") == Some(ErrorCode::AgentOutputSchemaFailed.as_str())
@@ -121,7 +121,7 @@ impl CallInputs {
         run: &Run,
         record: RunRecord,
         blobs: &Blobs,
-    ) -> Result<Call, Box<Reply>> {
+    ) -> Result<Call, Box<CallReply>> {
         let none = BTreeMap::new();
         let asked = match record {
             RunRecord::None => &self.attempts,
@@ -339,7 +339,7 @@ fn named(document: &Document, name: &str) -> Option<(String, StepIndex)> {
 /// Returns the schema of an agent step; other steps have none.
 fn agent_schema(document: &Document, step: StepIndex) -> Option<&Json> {
     match &document.step(step).kind {
-        Kind::Agent(agent) => Some(&agent.schema),
-        Kind::Exec(_) | Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => None,
+        StepKind::Agent(agent) => Some(&agent.schema),
+        StepKind::Exec(_) | StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_) => None,
     }
 }

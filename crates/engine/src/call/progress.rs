@@ -2,7 +2,7 @@
 
 use raymond_core::agent::Location;
 use raymond_core::crayfish::{Key, StepEvent};
-use raymond_core::run::record::Step;
+use raymond_core::run::record::RecordStep;
 use raymond_core::run::{Event, Record, Run};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -67,7 +67,7 @@ impl ProgressReporter {
 }
 
 /// Returns each event of a step together with all events of that step.
-fn with_others(step: &Step) -> impl Iterator<Item = (&Event, &[Event])> {
+fn with_others(step: &RecordStep) -> impl Iterator<Item = (&Event, &[Event])> {
     step.events.iter().map(|event| (event, step.events.as_slice()))
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use raymond_core::crayfish::{ErrorCode, Reply};
+use raymond_core::crayfish::{CallReply, ErrorCode};
 
 /// The workspaces of a host.
 #[derive(Debug, Clone, Default)]
@@ -18,9 +18,9 @@ pub struct Workspaces {
 
 impl Workspaces {
     /// Returns the absolute path of the workspace of a call.
-    pub(super) fn of(&self, agent: Option<&str>) -> Result<PathBuf, Box<Reply>> {
+    pub(super) fn of(&self, agent: Option<&str>) -> Result<PathBuf, Box<CallReply>> {
         let unknown =
-            |message| Err(Box::new(Reply::failed(ErrorCode::UnknownAgent, message, vec![])));
+            |message| Err(Box::new(CallReply::failed(ErrorCode::UnknownAgent, message, vec![])));
         if let Some(given) = &self.given {
             return Ok(given.clone());
         }

@@ -1,7 +1,7 @@
 //! One record for each batch, and nothing after a record that could not be written.
 
 use raymond_core::run::stop::{StopMode, StopOrigin};
-use raymond_core::workflow::{SourceFile, Start};
+use raymond_core::workflow::{EntryPoint, SourceFile};
 
 use super::*;
 use crate::clock;
@@ -51,7 +51,7 @@ fn edited(files: &[(&str, &str)]) -> Definition {
         executable: false,
     };
     let files = files.iter().map(source).collect();
-    Definition::parse(files, &Start::Entry, PLATFORM).unwrap().definition
+    Definition::parse(files, &EntryPoint::Entry, PLATFORM).unwrap().definition
 }
 
 #[test]

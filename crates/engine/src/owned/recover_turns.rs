@@ -12,12 +12,13 @@ use raymond_backends::process::{
     Files, Grace, Identity, Leftover, Marker, leftovers, release_reserved_space, restarted_since,
 };
 use raymond_core::budget::Cost;
+use raymond_core::decide::turn_spec;
 use raymond_core::ids::RunId;
 use raymond_core::protocol::Source;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::outcome::Outcome;
 use raymond_core::run::stop::Interruption;
-use raymond_core::run::{Header, Input, Run, Settings, TurnSpec};
+use raymond_core::run::{Header, Input, Run, Settings};
 use raymond_core::scheduler::{Lane, Turn};
 use raymond_store::lock::Takeover;
 use raymond_store::{Blobs, RunPaths, blobs};
@@ -146,7 +147,7 @@ enum AnswerReader {
 impl AnswerReader {
     fn of(owned: &OwnedRun, turn: &Turn) -> Self {
         let run = &owned.head.run;
-        if run.program.steps().is_some() {
+        if !run.program.reads_tags() {
             return Self::Output(output_check(owned, turn));
         }
         let cwd = run.agents.get(&turn.id.agent).map_or("/", |agent| agent.cwd.as_str());
@@ -171,7 +172,7 @@ impl AnswerReader {
 
 /// Returns the check for the answer of a turn that an earlier owner started.
 fn output_check(owned: &OwnedRun, turn: &Turn) -> Option<OutputCheck> {
-    let spec = TurnSpec::of(&owned.head.run, &owned.definition, turn)?;
+    let spec = turn_spec(&owned.head.run, &owned.definition, turn)?;
     OutputCheck::of(spec.prompt()?, &owned.schemas)
 }
 

@@ -10,7 +10,7 @@ use raymond_backends::workspace::{SchemaFiles, WorkspaceError, WorkspaceErrorKin
 use raymond_core::crayfish::{Document, Problem, ProblemCode, reading, validate};
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::workflow::definition::steps::{FILE, pinned};
-use raymond_core::workflow::{Definition, SourceFile, Start};
+use raymond_core::workflow::{Definition, EntryPoint, SourceFile};
 use raymond_schema::{Library, NoLibrary};
 use serde_json::{Map, Value};
 
@@ -54,13 +54,13 @@ pub fn prepare(
         SourceFile { name: FILE.to_owned(), bytes: text.into_bytes().into(), executable: false };
     let loaded = LoadedScope {
         scope: scope.to_owned(),
-        start: Start::Steps,
+        start: EntryPoint::Steps,
         files: vec![file],
         origin: Origin::Directory,
         warnings: Vec::new(),
     };
     // The document was checked above, so a mistake here is a bug in Raymond.
-    let found = Definition::parse(loaded.files.clone(), &Start::Steps, PLATFORM);
+    let found = Definition::parse(loaded.files.clone(), &EntryPoint::Steps, PLATFORM);
     let broken = |found: Vec<Diagnostic>| {
         let told = |found: Diagnostic| Problem::new("", ProblemCode::Internal, found.message);
         found.into_iter().map(told).collect::<Vec<_>>()

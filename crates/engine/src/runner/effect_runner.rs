@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use raymond_backends::contract::{self, Progress};
 use raymond_core::budget::Cost;
+use raymond_core::decide::turn_spec;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{TurnAttempt, TurnId};
 use raymond_core::run::outcome::Outcome;
@@ -125,7 +126,7 @@ impl<'w> EffectRunner<'w> {
             if self.turns.contains_key(&id) {
                 continue;
             }
-            let spec = TurnSpec::of(run, definition, turn);
+            let spec = turn_spec(run, definition, turn);
             let Some(TurnSpec { header, work: Work::Prompt(prompt) }) = spec else { continue };
             let (context, cancel) = (Arc::clone(&self.context), CancellationToken::new());
             if turn.recalled {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use raymond_core::run::settings::ConfigHome;
 use raymond_core::run::stop::{StopMode, StopOrigin};
-use raymond_core::run::{Ending, Phase, Settings, TurnSpec, effect};
+use raymond_core::run::{Ending, Phase, Settings, effect};
 use raymond_core::time::Span;
 use raymond_store::Inbox;
 
@@ -112,7 +112,8 @@ async fn adopted_client_keeps_its_clocks_and_cap() {
     let settings = Settings { config_home: ConfigHome::PerAgent, ..TestRun::settings() };
     let mut owned = setup.begun_with(&[("START.md", state)], settings.clone());
     let turn = effect::in_flight(&owned.head.run).next().unwrap().clone();
-    let released = TurnSpec::of(&owned.head.run, &owned.definition, &turn).unwrap();
+    let released =
+        raymond_core::decide::turn_spec(&owned.head.run, &owned.definition, &turn).unwrap();
     let released = released.prompt().unwrap().clone();
     let client = Client::new(Found::Running, "<result>done</result>");
     let backends = answered_by(&client);

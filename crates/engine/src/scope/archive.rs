@@ -9,7 +9,7 @@ use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
 
 use raymond_core::extension::is_state;
-use raymond_core::workflow::{SourceFile, Start};
+use raymond_core::workflow::{EntryPoint, SourceFile};
 use zip::CompressionMethod;
 use zip::read::{Config, ZipFileEntry, ZipReadOptions};
 use zip::result::ZipError;
@@ -94,7 +94,7 @@ pub(super) fn load(path: &Path) -> Result<LoadedScope, ScopeError> {
         .map_err(|source| ScopeError::Archive { path: path.to_owned(), source })?;
     Ok(LoadedScope {
         scope,
-        start: Start::Entry,
+        start: EntryPoint::Entry,
         files,
         origin: Origin::Archive,
         warnings: Vec::new(),

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::extension::is_state;
-use raymond_core::workflow::{SourceFile, Start};
+use raymond_core::workflow::{EntryPoint, SourceFile};
 
 use super::limited_read::{ByteLimit, Stopped};
 use super::{LoadedScope, MOST_ENTRIES, Origin, ScopeError, unreadable};
 
-pub(super) fn load(directory: &Path, start: Start) -> Result<LoadedScope, ScopeError> {
+pub(super) fn load(directory: &Path, start: EntryPoint) -> Result<LoadedScope, ScopeError> {
     let scope = fs::canonicalize(directory).map_err(|error| unreadable(directory, error))?;
     let mut limit = ByteLimit::new();
     let mut files = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn load(directory: &Path, start: Start) -> Result<LoadedScope, ScopeE
             Found::Directory => {}
             // The user named this file, so a warning is not enough: the run cannot start without
             // it.
-            Found::Leaves(target) if start == Start::State(name.clone()) => {
+            Found::Leaves(target) if start == EntryPoint::State(name.clone()) => {
                 let path = scope.join(name);
                 return Err(ScopeError::StartLeaves { path, target });
             }

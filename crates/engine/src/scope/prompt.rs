@@ -8,7 +8,7 @@ use std::path::Path;
 use raymond_core::extension::Extension;
 use raymond_core::run::Ralph;
 use raymond_core::run::program::UNTIL;
-use raymond_core::workflow::{SourceFile, Start};
+use raymond_core::workflow::{EntryPoint, SourceFile};
 
 use super::{LoadedScope, NotAPrompt, Origin, ScopeError, directory, state_name, unreadable};
 
@@ -35,7 +35,7 @@ pub fn load_prompt(path: &Path, ralph: &Ralph) -> Result<LoadedScope, ScopeError
         executable: false,
     });
     let files = [prompt].into_iter().chain(until).collect();
-    let (start, origin) = (Start::Ralph(name), Origin::Directory);
+    let (start, origin) = (EntryPoint::Ralph(name), Origin::Directory);
     Ok(LoadedScope { scope, start, files, origin, warnings: Vec::new() })
 }
 

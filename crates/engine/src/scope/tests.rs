@@ -59,7 +59,7 @@ mod forms {
             loaded,
             LoadedScope {
                 scope: fs::canonicalize(directory.path()).unwrap(),
-                start: Start::Entry,
+                start: EntryPoint::Entry,
                 files: vec![file("START.md", "go"), file("b.sh", "true")],
                 origin: Origin::Directory,
                 warnings: vec![],
@@ -71,7 +71,7 @@ mod forms {
     fn a_state_starts_in_its_own_directory() {
         let directory = directory(&[("REVIEW.md", "r"), ("OTHER.md", "o")]);
         let loaded = load(&directory.path().join("REVIEW.md")).unwrap();
-        assert_eq!(loaded.start, Start::State("REVIEW.md".into()));
+        assert_eq!(loaded.start, EntryPoint::State("REVIEW.md".into()));
         assert_eq!(loaded.scope, fs::canonicalize(directory.path()).unwrap());
         assert_eq!(names(&loaded), ["OTHER.md", "REVIEW.md"]);
     }
@@ -224,7 +224,7 @@ mod prompts {
         let path = directory.path().join("P.md");
         let loaded = load_prompt(&path, &ralph(None)).unwrap();
         assert_eq!(names(&loaded), ["P.md"]);
-        assert_eq!(loaded.start, Start::Ralph("P.md".into()));
+        assert_eq!(loaded.start, EntryPoint::Ralph("P.md".into()));
         let loaded = load_prompt(&path, &ralph(Some("make"))).unwrap();
         assert_eq!(names(&loaded), ["P.md", "UNTIL.sh"]);
         assert_eq!(&*loaded.files[1].bytes, b"exec >&2; make\n");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use raymond_core::crayfish::ProblemCode;
-use raymond_core::crayfish::envelope::{AgentRequest, Outcome, Reply};
+use raymond_core::crayfish::envelope::{AgentRequest, CallOutcome, CallReply};
 use raymond_core::crayfish::error_code::ErrorCode;
 use raymond_core::crayfish::problem::Problem;
 use raymond_core::ids::RunId;
@@ -40,25 +40,25 @@ impl Fake {
     }
 }
 
-fn reply(run: Option<RunId>, outcome: Outcome) -> Reply {
-    Reply { run, outcome, results: Map::new(), attempts: [].into(), ignored: Vec::new() }
+fn reply(run: Option<RunId>, outcome: CallOutcome) -> CallReply {
+    CallReply { run, outcome, results: Map::new(), attempts: [].into(), ignored: Vec::new() }
 }
 
 impl Host for Fake {
-    fn call(&self, sent: RawRequest, follower: Follower) -> Reply {
+    fn call(&self, sent: RawRequest, follower: Follower) -> CallReply {
         let RawRequest { mut request, said } = sent;
         for (id, text) in said {
             request["agentOutputs"][id] = serde_json::from_str(&text).unwrap();
         }
         self.requests.lock().unwrap().push(request.clone());
         match request["workflow"]["name"].as_str() {
-            Some("done") => reply(None, Outcome::Done),
+            Some("done") => reply(None, CallOutcome::Done),
             Some("steps") => {
                 for count in [1, 1, 3, 2, 4] {
                     let message = format!("at {count}");
                     follower.progress.send(Progress { count, message }).ok();
                 }
-                reply(None, Outcome::Done)
+                reply(None, CallOutcome::Done)
             }
             Some("wait") => self.wait(&follower),
             Some("ask") => self.ask(&request),
@@ -69,7 +69,7 @@ impl Host for Fake {
                     ProblemCode::UnknownKind,
                     format!("{other:?} is unknown"),
                 )];
-                Reply::failed(ErrorCode::InvalidWorkflow, "the document has problems", errors)
+                CallReply::failed(ErrorCode::InvalidWorkflow, "the document has problems", errors)
             }
         }
     }
@@ -90,17 +90,17 @@ impl Host for Fake {
 
 impl Fake {
     /// Runs until it is cancelled.
-    fn wait(&self, follower: &Follower) -> Reply {
+    fn wait(&self, follower: &Follower) -> CallReply {
         let begun = Progress { count: 1, message: "waits".to_owned() };
         follower.progress.send(begun).ok();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(follower.cancel.cancelled());
         *self.given_up.lock().unwrap() += 1;
-        Reply::failed(ErrorCode::Cancelled, "the caller gave up", Vec::new())
+        CallReply::failed(ErrorCode::Cancelled, "the caller gave up", Vec::new())
     }
 
     /// Asks for `{"foo": string}`, at most twice.
-    fn ask(&self, request: &Json) -> Reply {
+    fn ask(&self, request: &Json) -> CallReply {
         let run: Option<RunId> = request["runId"].as_str().map(|run| run.parse().unwrap());
         if let Some(run) = &run {
             self.keep(run.as_str());
@@ -111,7 +111,7 @@ impl Fake {
         let valid = |output: &Json| output["foo"].is_string();
         let errors = match (given(1), given(2)) {
             (Some(output), _) | (_, Some(output)) if valid(output) => {
-                return reply(run, Outcome::Done);
+                return reply(run, CallOutcome::Done);
             }
             (None, None) => Vec::new(),
             _ => vec![Problem::of_value("/foo", "is missing")],
@@ -128,6 +128,6 @@ impl Fake {
             session: None,
             validation_errors: errors,
         };
-        reply(run, Outcome::NeedsAgent(vec![asks]))
+        reply(run, CallOutcome::NeedsAgent(vec![asks]))
     }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, mpsc};
 
-use raymond_core::crayfish::envelope::Reply;
+use raymond_core::crayfish::envelope::CallReply;
 use raymond_core::ids::RunId;
 use raymond_core::run::Settings;
 use raymond_engine::call::{Follower, RawRequest, Tool, Workspaces};
@@ -32,7 +32,7 @@ fn runtime() -> tokio::runtime::Runtime {
 struct Bare(PathBuf);
 
 impl Host for Bare {
-    fn call(&self, sent: RawRequest, follower: Follower) -> Reply {
+    fn call(&self, sent: RawRequest, follower: Follower) -> CallReply {
         let workspaces = Workspaces { given: Some(self.0.clone()), ..Workspaces::default() };
         let tool = Tool { workspaces, settings: Settings::default() };
         runtime().block_on(tool.call(sent, follower))

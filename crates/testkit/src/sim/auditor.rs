@@ -259,11 +259,6 @@ impl Auditor {
             Event::SessionLost { turn, .. } => {
                 self.lost.insert(turn.clone());
             }
-            Event::CostAdjusted { spent, .. } => {
-                // Money that was spent stays spent after every adjustment.
-                must!(*spent >= self.money.spent, "spent went down");
-                self.money.spent = *spent;
-            }
             other => self.agent_event(other)?,
         }
         Ok(())

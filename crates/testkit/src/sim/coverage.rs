@@ -7,7 +7,7 @@ mod situation;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use raymond_core::run::{Event, Record, Step};
+use raymond_core::run::{Event, Record, RecordStep};
 use raymond_store::disk::memory::Operation;
 
 use super::fault_plan::{MachineFault, Point, RunFile};
@@ -164,7 +164,7 @@ impl Coverage {
         }
     }
 
-    pub fn note_step(&mut self, step: &Step, column: Column) {
+    pub fn note_step(&mut self, step: &RecordStep, column: Column) {
         let spawned = step.events.iter().filter(|e| matches!(e, Event::AgentSpawned { .. }));
         let many = (spawned.count() > 1).then_some("many forks");
         for row in step.events.iter().filter_map(row).chain(many) {

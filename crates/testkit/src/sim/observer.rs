@@ -8,7 +8,7 @@ use raymond_core::budget::{Basis, Charge, Cost, Micros};
 use raymond_core::failure::{Failure, TurnFailure};
 use raymond_core::run::outcome::Outcome;
 use raymond_core::run::stop::StopMode;
-use raymond_core::run::{Ending, Event, Input, Phase, Record, Run, Step};
+use raymond_core::run::{Ending, Event, Input, Phase, Record, RecordStep, Run};
 use raymond_core::scheduler::Hold;
 use raymond_core::scheduler::Lane;
 
@@ -54,7 +54,7 @@ impl Observed<'_> {
         }
     }
 
-    fn cause(&self, step: &Step, met: &mut dyn FnMut(Situation)) {
+    fn cause(&self, step: &RecordStep, met: &mut dyn FnMut(Situation)) {
         match &step.cause {
             Input::Settled { turn, attempt, outcome } => {
                 let client = self.clients.get(&(turn.clone(), *attempt));
@@ -113,7 +113,7 @@ impl Observed<'_> {
         }
     }
 
-    fn event(&self, step: &Step, event: &Event, met: &mut dyn FnMut(Situation)) {
+    fn event(&self, step: &RecordStep, event: &Event, met: &mut dyn FnMut(Situation)) {
         match event {
             Event::TurnStarted { turn, share, .. } => {
                 let lane = self.after.scheduler.turns.get(&turn.agent).map(|turn| &turn.lane);
@@ -189,7 +189,7 @@ impl Observed<'_> {
         }
     }
 
-    fn charged(&self, step: &Step, charge: Charge, met: &mut dyn FnMut(Situation)) {
+    fn charged(&self, step: &RecordStep, charge: Charge, met: &mut dyn FnMut(Situation)) {
         let Input::Settled { outcome, .. } = &step.cause else { return };
         let cost = match outcome {
             Outcome::Finished(finished) => finished.cost,

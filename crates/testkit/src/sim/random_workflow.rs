@@ -11,7 +11,7 @@ use raymond_core::budget::Micros;
 use raymond_core::extension::Platform;
 use raymond_core::ids::StateName;
 use raymond_core::protocol::TagName;
-use raymond_core::workflow::definition::Start;
+use raymond_core::workflow::definition::EntryPoint;
 use raymond_core::workflow::{Definition, SourceFile};
 
 use crate::dice::Dice;
@@ -133,7 +133,7 @@ impl RandomWorkflow {
             bytes: Arc::from(self.text(name, state).as_bytes()),
             executable: false,
         });
-        let parsed = Definition::parse(files.collect(), &Start::Entry, Platform::Unix);
+        let parsed = Definition::parse(files.collect(), &EntryPoint::Entry, Platform::Unix);
         let wrong = |wrong| Violation(format!("the workflow does not parse: {wrong:?}"));
         Ok(parsed.map_err(wrong)?.definition)
     }

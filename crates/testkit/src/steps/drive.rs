@@ -14,10 +14,10 @@ use raymond_core::crayfish::stored::{Read, Stored};
 use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::crayfish::{Key, Problem, StepsDefinition, ask};
 use raymond_core::decide::batch;
+use raymond_core::decide::effects;
 use raymond_core::extension::Platform;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{AgentId, BackendName, TurnId};
-use raymond_core::run::effect::effects;
 use raymond_core::run::input::Resume;
 use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
 use raymond_core::run::program::Answers;
@@ -27,7 +27,7 @@ use raymond_core::run::{Effect, Ending, Event, Input, Phase, Program, Run, Setti
 use raymond_core::time::Timestamp;
 use raymond_core::value::Value;
 use raymond_core::workflow::definition::steps::{FILE, pinned};
-use raymond_core::workflow::{Definition, SourceFile, Start as Entry};
+use raymond_core::workflow::{Definition, EntryPoint, SourceFile};
 use serde_json::{Map, Value as Json, json};
 
 use super::random_replies::RandomReplies;
@@ -48,7 +48,7 @@ pub fn file(document: &Json, vars: &Map<String, Json>) -> SourceFile {
 }
 
 pub fn definition(document: &Json, vars: &Map<String, Json>) -> Result<Definition, Violation> {
-    let parsed = Definition::parse(vec![file(document, vars)], &Entry::Steps, Platform::Unix);
+    let parsed = Definition::parse(vec![file(document, vars)], &EntryPoint::Steps, Platform::Unix);
     parsed.map(|parsed| parsed.definition).map_err(|wrong| Violation(format!("{wrong:?}")))
 }
 

@@ -11,7 +11,7 @@ use raymond_core::ids::BackendName;
 use raymond_core::run::Program;
 use raymond_core::run::Settings;
 use raymond_core::run::program::Answers;
-use raymond_core::workflow::definition::Start;
+use raymond_core::workflow::definition::EntryPoint;
 use raymond_core::workflow::{Definition, SourceFile};
 use serde_json::{Map, Value as Json};
 
@@ -92,7 +92,7 @@ impl Case {
                 executable: false,
             }
         });
-        let parsed = Definition::parse(files.collect(), &Start::Entry, Platform::Unix);
+        let parsed = Definition::parse(files.collect(), &EntryPoint::Entry, Platform::Unix);
         let wrong = |wrong| Violation(format!("{} does not parse: {wrong:?}", self.name));
         let definition = parsed.map_err(wrong)?.definition;
         let mut settings = Settings {

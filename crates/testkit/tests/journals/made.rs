@@ -14,7 +14,7 @@ use raymond_core::decide::replay::Sources as _;
 use raymond_core::run::record::FORMAT;
 use raymond_core::run::{Event, Header, Input, Record};
 use raymond_core::value::{BlobRef, Hash, Value};
-use raymond_core::workflow::{Definition, SourceFile, Start};
+use raymond_core::workflow::{Definition, EntryPoint, SourceFile};
 use raymond_engine::pin::Pin;
 use raymond_engine::scope::{LoadedScope, Origin};
 use raymond_store::Blobs;
@@ -73,8 +73,8 @@ fn seal(name: &str, host: &Host, document: Option<&SourceFile>) -> Result<(), St
     let mut manifests = BTreeMap::new();
     for (manifest, definition) in host.definitions() {
         let pinned = match document {
-            Some(document) => loaded(vec![document.clone()], Start::Steps),
-            None => loaded(files(definition), Start::State(definition.entry.to_string())),
+            Some(document) => loaded(vec![document.clone()], EntryPoint::Steps),
+            None => loaded(files(definition), EntryPoint::State(definition.entry.to_string())),
         };
         let pinned = Pin::of(&pinned).store(&pins).map_err(|error| error.to_string())?;
         manifests.insert(manifest.clone(), pinned);
@@ -118,7 +118,7 @@ fn files(definition: &Definition) -> Vec<SourceFile> {
     definition.states.values().map(|state| state.source.clone()).collect()
 }
 
-fn loaded(files: Vec<SourceFile>, start: Start) -> LoadedScope {
+fn loaded(files: Vec<SourceFile>, start: EntryPoint) -> LoadedScope {
     let (scope, origin) = (PathBuf::from("/flow"), Origin::Directory);
     LoadedScope { scope, start, files, origin, warnings: Vec::new() }
 }

@@ -7,9 +7,9 @@
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
-use raymond_core::crayfish::envelope::Outcome;
+use raymond_core::crayfish::envelope::CallOutcome;
 use raymond_core::crayfish::reading::{self, Holds};
-use raymond_core::crayfish::{ErrorCode, Problem, ProblemCode, Reply};
+use raymond_core::crayfish::{CallReply, ErrorCode, Problem, ProblemCode};
 use raymond_core::run::Settings;
 use raymond_engine::call::{Follower, Progress, Tool, Workspaces};
 use raymond_engine::runner::Signals;
@@ -66,11 +66,11 @@ pub(super) fn call(flags: &Crayfish) -> Result<u8, Failure> {
 }
 
 /// Whether the reply says that the request could not be read.
-fn is_unread(reply: &Reply) -> bool {
-    matches!(&reply.outcome, Outcome::Failed(failure) if failure.code == ErrorCode::BadRequest)
+fn is_unread(reply: &CallReply) -> bool {
+    matches!(&reply.outcome, CallOutcome::Failed(failure) if failure.code == ErrorCode::BadRequest)
 }
 
-async fn answer(flags: &Crayfish, cancel: &CancellationToken) -> Reply {
+async fn answer(flags: &Crayfish, cancel: &CancellationToken) -> CallReply {
     // Biased, so that a signal wins over a request that arrives at the same moment.
     let request = tokio::select! {
         biased;
@@ -83,7 +83,7 @@ async fn answer(flags: &Crayfish, cancel: &CancellationToken) -> Reply {
     let tool = match tool(flags.workspace.as_deref()) {
         Ok(tool) => tool,
         Err(failure) => {
-            return Reply::failed(
+            return CallReply::failed(
                 ErrorCode::BadWorkspace,
                 failure.message_and_hint().0,
                 Vec::new(),
@@ -101,19 +101,19 @@ async fn answer(flags: &Crayfish, cancel: &CancellationToken) -> Reply {
 }
 
 /// Reads the request on a separate thread, because a blocked read of stdin cannot be cancelled.
-async fn request() -> Result<Value, Reply> {
+async fn request() -> Result<Value, CallReply> {
     let (hand_in, handed) = oneshot::channel();
     let read = move || hand_in.send(read_limited(io::stdin().lock())).ok();
     // Not `spawn_blocking`: the end of the runtime would wait for that thread, which may be blocked
     // in the read for ever.
     std::thread::Builder::new().spawn(read).map_err(|error| {
-        Reply::failed(
+        CallReply::failed(
             ErrorCode::Internal,
             resource_limits::no_thread(&error).message_and_hint().0,
             Vec::new(),
         )
     })?;
-    let bad = |message: String, errors| Reply::failed(ErrorCode::BadRequest, message, errors);
+    let bad = |message: String, errors| CallReply::failed(ErrorCode::BadRequest, message, errors);
     // The channel closes without a value only if the thread panicked.
     let bytes = match handed.await {
         Ok(Ok(bytes)) => bytes,
@@ -131,8 +131,8 @@ async fn request() -> Result<Value, Reply> {
     })
 }
 
-fn cancelled() -> Reply {
-    Reply::failed(ErrorCode::Cancelled, "interrupted before the request was read", Vec::new())
+fn cancelled() -> CallReply {
+    CallReply::failed(ErrorCode::Cancelled, "interrupted before the request was read", Vec::new())
 }
 
 /// Returns the tool with the configuration of this project.

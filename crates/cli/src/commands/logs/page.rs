@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal as _, StdoutLock, Write as _};
 use raymond_core::budget::{Basis, Charge, Micros};
 use raymond_core::ids::{RunId, TurnId};
 use raymond_core::run::stop::Interruption;
-use raymond_core::view::attempt::{Answer, Attempt, End, How, Sent};
+use raymond_core::view::attempt::{Attempt, CallerAnswer, End, How, Sent};
 use raymond_core::view::{BackendLabels, Line, Weight};
 use serde_json::json;
 
@@ -144,12 +144,12 @@ impl Page {
         }
         self.titled = Some((attempt.turn.clone(), attempt.number));
         let weight = match attempt.end.as_ref().map(|end| &end.how) {
-            None | Some(How::Finished | How::ShareUsedUp | How::Answered(Answer::Taken)) => {
+            None | Some(How::Finished | How::ShareUsedUp | How::Answered(CallerAnswer::Taken)) => {
                 Weight::Plain
             }
             Some(
                 How::Interrupted(Interruption::Stop | Interruption::Crash)
-                | How::Answered(Answer::Invalid(_) | Answer::Stale),
+                | How::Answered(CallerAnswer::Invalid(_) | CallerAnswer::Stale),
             ) => Weight::Warning,
             Some(How::Failed(_)) => Weight::Error,
         };
@@ -225,7 +225,7 @@ fn object(attempt: &Attempt) -> serde_json::Value {
     let Attempt { turn, number, location, visit, sent, started, end, .. } = attempt;
     let failure = end.as_ref().and_then(|end| match &end.how {
         How::Failed(failure) => Some(failure.to_string()),
-        How::Answered(Answer::Invalid(errors)) => errors.first().map(ToString::to_string),
+        How::Answered(CallerAnswer::Invalid(errors)) => errors.first().map(ToString::to_string),
         How::Finished | How::ShareUsedUp | How::Interrupted(_) | How::Answered(_) => None,
     });
     let end = end.as_ref();

@@ -19,11 +19,11 @@ use crate::time::Span;
 
 /// The kind of a step, with its data.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
+pub enum StepKind {
     /// Runs a program.
     Exec(Exec),
     /// Asks the caller for JSON.
-    Agent(Agent),
+    Agent(AgentStep),
     /// Chooses between two lists.
     If(If),
     /// Repeats its body for every item of a list.
@@ -32,7 +32,7 @@ pub enum Kind {
     While(While),
 }
 
-impl Kind {
+impl StepKind {
     /// The kinds as a document spells them.
     pub const NAMES: [&'static str; 5] = ["exec", "agent", "if", "forEach", "while"];
 
@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-impl Kind {
+impl StepKind {
     /// Returns its JSON Schemas, with pointers relative to the step.
     pub fn schemas(&self) -> Vec<(String, &Value)> {
         match self {
@@ -183,19 +183,19 @@ pub struct Contract {
 /// The value that a stream step reads from stdin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamInput {
-    pub from: Source,
+    pub from: InputSource,
     pub schema: Option<Arc<Value>>,
 }
 
 /// A part of the `json` of another step's result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct InputSource {
     pub step: StepId,
     /// The path inside its `json`.
     pub path: ValuePath,
 }
 
-impl Source {
+impl InputSource {
     /// Returns the value, if that step has a result with `json`.
     pub fn lookup<'a>(&self, names: &'a dyn Namespaces) -> Option<&'a Value> {
         // A failed step may have a result without `json`.
@@ -206,7 +206,7 @@ impl Source {
 
 /// A step that asks the caller for JSON.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Agent {
+pub struct AgentStep {
     pub prompt: Template,
     /// Data for the task.
     pub input: Option<Shape>,
@@ -217,12 +217,12 @@ pub struct Agent {
     pub retries: Cap,
     /// The agent that should answer; advice to the caller.
     pub assignee: Option<String>,
-    pub session: Option<Session>,
+    pub session: Option<SessionChoice>,
 }
 
 /// The conversation in which an agent step should be answered; advice to the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Session {
+pub struct SessionChoice {
     /// Whether the conversation is kept; the caller decides if absent.
     pub mode: Option<SessionMode>,
     /// The name of a conversation that is kept.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::crayfish::document::Session;
+use crate::crayfish::document::SessionChoice;
 use crate::crayfish::error_code::ErrorCode;
 use crate::crayfish::key::{Key, RequestId};
 use crate::crayfish::name::StepId;
@@ -20,10 +20,10 @@ mod tests;
 
 /// The reply to a call. It always contains the results and attempts so far.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reply {
+pub struct CallReply {
     /// The run, if it has a journal.
     pub run: Option<RunId>,
-    pub outcome: Outcome,
+    pub outcome: CallOutcome,
     /// Results by key, and the latest of each step by id.
     pub results: Map<String, Value>,
     /// The attempt that was requested last, by key.
@@ -34,15 +34,15 @@ pub struct Reply {
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum CallOutcome {
     Done,
     /// The run needs at least one output of the caller.
     NeedsAgent(Vec<AgentRequest>),
-    Failed(Failure),
+    Failed(CallFailure),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct CallFailure {
     pub code: ErrorCode,
     /// The cause: lower case, no full stop.
     pub message: String,
@@ -67,19 +67,19 @@ pub struct AgentRequest {
     pub max_attempts: u32,
     /// The agent that should answer; advice to the caller.
     pub assignee: Option<String>,
-    pub session: Option<Session>,
+    pub session: Option<SessionChoice>,
     /// The errors of the previous attempt.
     pub validation_errors: Vec<Problem>,
 }
 
-impl Reply {
+impl CallReply {
     /// Returns a failure from before any run was opened.
     pub fn failed(code: ErrorCode, message: impl Into<String>, errors: Vec<Problem>) -> Self {
         // Nothing ran, so there are no results that the caller would have to keep.
-        let failure = Failure { code, message: message.into(), step: None, errors };
+        let failure = CallFailure { code, message: message.into(), step: None, errors };
         Self {
             run: None,
-            outcome: Outcome::Failed(failure),
+            outcome: CallOutcome::Failed(failure),
             results: Map::new(),
             attempts: BTreeMap::new(),
             ignored: Vec::new(),
@@ -89,8 +89,8 @@ impl Reply {
     /// Returns the reply as the caller receives it.
     pub fn into_json(self) -> Value {
         let mut reply = match self.outcome {
-            Outcome::Done => object([("ok", true.into()), ("status", "done".into())]),
-            Outcome::NeedsAgent(requests) => {
+            CallOutcome::Done => object([("ok", true.into()), ("status", "done".into())]),
+            CallOutcome::NeedsAgent(requests) => {
                 let requests = requests.into_iter().map(AgentRequest::into_json).collect();
                 object([
                     ("ok", true.into()),
@@ -98,7 +98,7 @@ impl Reply {
                     ("requests", Value::Array(requests)),
                 ])
             }
-            Outcome::Failed(failure) => failure.into_json(),
+            CallOutcome::Failed(failure) => failure.into_json(),
         };
         put(&mut reply, "runId", self.run.map(|run| run.as_str().into()));
         put(&mut reply, "results", Some(Value::Object(self.results)));
@@ -109,7 +109,7 @@ impl Reply {
     }
 }
 
-impl Failure {
+impl CallFailure {
     fn into_json(self) -> Map<String, Value> {
         let mut failure = object([
             ("ok", false.into()),
@@ -151,7 +151,7 @@ impl AgentRequest {
     }
 }
 
-fn session(session: Session) -> Value {
+fn session(session: SessionChoice) -> Value {
     let mut sent = Map::new();
     put(&mut sent, "mode", session.mode.map(|mode| mode.name().into()));
     put(&mut sent, "label", session.label.map(Value::from));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::crayfish::document::{Document, Kind, StepIndex};
+use crate::crayfish::document::{Document, StepIndex, StepKind};
 use crate::crayfish::key::{Key, RequestId};
 use crate::crayfish::problem::{Problem, Report, quoted};
 use crate::crayfish::problem_code::ProblemCode;
@@ -213,8 +213,8 @@ fn schema_path(report: &mut Report, value: &Value) -> Option<String> {
 
 fn attempts_of(document: &Document, key: &Key) -> Option<u32> {
     match &document.step(document.find_key(key)?).kind {
-        Kind::Agent(agent) => Some(agent.retries.get()),
-        Kind::Exec(_) | Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => None,
+        StepKind::Agent(agent) => Some(agent.retries.get()),
+        StepKind::Exec(_) | StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_) => None,
     }
 }
 
@@ -228,7 +228,7 @@ fn asks(document: &Document, name: &str, run: Option<&RunId>) -> bool {
     // The id of a step in a loop stands for its first key that waits for an output.
     let by_id = || document.find(name).map(|index| &document.step(index).kind);
     name.parse().is_ok_and(|key| attempts_of(document, &key).is_some())
-        || matches!(by_id(), Some(Kind::Agent(_)))
+        || matches!(by_id(), Some(StepKind::Agent(_)))
 }
 
 /// Returns the message for a name whose only mistake is an attempt beyond the step's limit.
@@ -243,7 +243,7 @@ fn beyond(document: &Document, name: &str, run: Option<&RunId>) -> Option<String
 fn meant(report: &mut Report, document: &Document, name: &str) -> String {
     let id: Option<RequestId> = name.parse().ok();
     let key: Option<Key> = id.map_or_else(|| name.parse().ok(), |id| Some(id.key));
-    let agents = document.steps().iter().filter(|step| matches!(step.kind, Kind::Agent(_)));
+    let agents = document.steps().iter().filter(|step| matches!(step.kind, StepKind::Agent(_)));
     let word = key.as_ref().map_or(name, |key| key.step.as_str());
     report.meant(word, agents.map(|step| step.id.as_str()).filter(|id| *id != word))
 }
@@ -254,5 +254,6 @@ pub fn done(document: &Document, name: &str) -> Option<(Key, StepIndex)> {
     // Replies show the latest result of a step in a loop under its id, and callers send it back.
     let by_id = || key.iterations.is_empty().then(|| document.find(name)).flatten();
     let step = document.find_key(&key).or_else(by_id)?;
-    matches!(document.step(step).kind, Kind::Exec(_) | Kind::Agent(_)).then_some((key, step))
+    matches!(document.step(step).kind, StepKind::Exec(_) | StepKind::Agent(_))
+        .then_some((key, step))
 }

@@ -1,6 +1,6 @@
 //! The values that a step reads: variables, locals, and results of other steps.
 
-use crate::crayfish::document::{Agent, Exec, Invocation, Io, Source};
+use crate::crayfish::document::{AgentStep, Exec, InputSource, Invocation, Io};
 use crate::crayfish::path::Path;
 use crate::crayfish::template::{Shape, Template};
 
@@ -24,7 +24,7 @@ pub(super) fn exec(exec: &Exec) -> Option<String> {
     reads(from)
 }
 
-pub(super) fn agent(agent: &Agent) -> Option<String> {
+pub(super) fn agent(agent: &AgentStep) -> Option<String> {
     let input = agent.input.iter().flat_map(Shape::paths);
     reads(agent.prompt.paths().chain(input).map(Path::expression).collect())
 }
@@ -41,7 +41,7 @@ fn reads(from: Vec<String>) -> Option<String> {
     list("reads", once.iter())
 }
 
-fn stream(source: &Source) -> String {
+fn stream(source: &InputSource) -> String {
     let path = source.path.to_string();
     format!("results.{}.json{}", source.step, path.trim_start_matches('$'))
 }

@@ -3,7 +3,7 @@
 use memchr::memchr2;
 use serde_json::{Number, Value};
 
-use super::{Fault, Reason};
+use super::{ReadingFault, Reason};
 
 /// A position in a text.
 pub(super) struct Scanner<'a> {
@@ -44,11 +44,11 @@ impl<'a> Scanner<'a> {
         here
     }
 
-    pub(super) fn fault(&self, reason: Reason) -> Fault {
-        Fault { offset: self.offset, reason }
+    pub(super) fn fault(&self, reason: Reason) -> ReadingFault {
+        ReadingFault { offset: self.offset, reason }
     }
 
-    pub(super) fn unexpected(&self, expected: &'static str) -> Fault {
+    pub(super) fn unexpected(&self, expected: &'static str) -> ReadingFault {
         self.fault(match self.rest().chars().next() {
             None => Reason::Ends(expected),
             Some(found) => Reason::Unexpected { expected, found },
@@ -56,7 +56,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reads a value that is not a container.
-    pub(super) fn scalar(&mut self) -> Result<Value, Fault> {
+    pub(super) fn scalar(&mut self) -> Result<Value, ReadingFault> {
         match self.peek() {
             Some(b'"') => self.string("a string").map(Value::String),
             Some(b'-' | b'0'..=b'9') => self.number().map(Value::Number),
@@ -65,7 +65,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn word(&mut self) -> Result<Value, Fault> {
+    fn word(&mut self) -> Result<Value, ReadingFault> {
         // Take the whole word, so that the error quotes `NaN` or `undefined` and not one letter.
         let word = self.run(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         let value = match word {
@@ -78,7 +78,7 @@ impl<'a> Scanner<'a> {
         Ok(value)
     }
 
-    fn number(&mut self) -> Result<Number, Fault> {
+    fn number(&mut self) -> Result<Number, ReadingFault> {
         let number =
             self.run(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.'));
         let parsed = match number {
@@ -94,7 +94,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reads a string with its quotes.
-    pub(super) fn string(&mut self, expected: &'static str) -> Result<String, Fault> {
+    pub(super) fn string(&mut self, expected: &'static str) -> Result<String, ReadingFault> {
         if !self.takes("\"") {
             return Err(self.unexpected(expected));
         }
@@ -110,7 +110,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reads the part of a string up to the next escape or quote.
-    fn piece(&mut self) -> Result<&'a str, Fault> {
+    fn piece(&mut self) -> Result<&'a str, ReadingFault> {
         let rest = self.rest();
         let stop = memchr2(b'"', b'\\', rest.as_bytes()).unwrap_or(rest.len());
         let piece = &rest[..stop];
@@ -124,9 +124,9 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reads the character of an escape, after its backslash.
-    fn escaped(&mut self) -> Result<char, Fault> {
+    fn escaped(&mut self) -> Result<char, ReadingFault> {
         let start = self.offset - 1;
-        let bad = |reason| Fault { offset: start, reason };
+        let bad = |reason| ReadingFault { offset: start, reason };
         let Some(letter) = self.peek() else {
             return Err(self.fault(Reason::Ends("the rest of an escape")));
         };

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::crayfish::document::{Document, Kind};
+use crate::crayfish::document::{Document, StepKind};
 
 fn rendered(step: &Value) -> Result<Result<ExecCall, Question>, String> {
     let env = json!({ "A": "{{vars.x}}", "B": "document" });
@@ -14,9 +14,11 @@ fn rendered(step: &Value) -> Result<Result<ExecCall, Question>, String> {
     let visible = Visible { vars: &vars, results: &results, locals: &Map::new() };
     let message = |bad: Unrendered| bad.to_string();
     match &document.steps()[2].kind {
-        Kind::Exec(step) => exec(step, &document.env, &visible).map(Ok).map_err(message),
-        Kind::Agent(step) => agent(step, &visible).map(Err).map_err(message),
-        other @ (Kind::If(_) | Kind::ForEach(_) | Kind::While(_)) => panic!("{other:?}"),
+        StepKind::Exec(step) => exec(step, &document.env, &visible).map(Ok).map_err(message),
+        StepKind::Agent(step) => agent(step, &visible).map(Err).map_err(message),
+        other @ (StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_)) => {
+            panic!("{other:?}")
+        }
     }
 }
 
@@ -118,7 +120,7 @@ fn a_fault_is_pointed_to_from_the_document() {
     let check = |env: Value, shell: &str, expected: &str| {
         let steps = json!([{ "id": "s", "kind": "exec", "shell": shell }]);
         let document = Document::parse(&json!({ "env": env, "steps": steps })).unwrap();
-        let Kind::Exec(step) = &document.steps()[0].kind else { panic!("it is an exec step") };
+        let StepKind::Exec(step) = &document.steps()[0].kind else { panic!("it is an exec step") };
         let nothing = Map::new();
         let visible = Visible { vars: &nothing, results: &nothing, locals: &nothing };
         let bad = exec(step, &document.env, &visible).unwrap_err().of_document("/steps/0");

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::crayfish::condition::Test;
-use crate::crayfish::document::{Io, Kind, OnError, OnMaxIters, SessionMode};
+use crate::crayfish::document::{Io, OnError, OnMaxIters, SessionMode, StepKind};
 use crate::crayfish::envelope::request;
 use crate::crayfish::error_code::ErrorCode;
 use crate::crayfish::problem_code::ProblemCode;
@@ -47,7 +47,7 @@ fn the_schemas_know_the_words_that_validation_knows() {
     let check = |schema: &str, pointer: &str, words: &[&str]| {
         assert_eq!(at(schema, &format!("{pointer}/enum")), serde_json::json!(words), "{pointer}");
     };
-    check(DOCUMENT, "/$defs/step/properties/kind", &Kind::NAMES);
+    check(DOCUMENT, "/$defs/step/properties/kind", &StepKind::NAMES);
     check(DOCUMENT, "/$defs/io/properties/mode", &Io::MODES);
     check(DOCUMENT, "/$defs/agent/properties/session/properties/mode", &SessionMode::NAMES);
     check(DOCUMENT, "/$defs/forEach/properties/onError", &OnError::NAMES);

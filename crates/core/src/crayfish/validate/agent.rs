@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::fields::Fields;
 use super::keys;
 use super::text::{Reader, Use};
-use crate::crayfish::document::{Agent, Cap, Session, SessionMode};
+use crate::crayfish::document::{AgentStep, Cap, SessionChoice, SessionMode};
 
-pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Agent> {
+pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<AgentStep> {
     let fields = fields.known(text.report, "an agent step", keys::AGENT);
     let prompt = text.required(&fields, "prompt", Use::Agent);
     let input = match fields.get("input") {
@@ -24,7 +24,7 @@ pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Age
             Some(session(text, &fields))
         })
     });
-    Some(Agent {
+    Some(AgentStep {
         prompt: prompt?,
         input: input?,
         // Copied, because the document outlives the JSON that it was read from.
@@ -35,14 +35,14 @@ pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Age
     })
 }
 
-fn session(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Session {
+fn session(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> SessionChoice {
     let fields = fields.known(text.report, "`session`", keys::SESSION);
     let mode = match fields.choice(text.report, "mode", &SessionMode::NAMES) {
         Some("ephemeral") => Some(SessionMode::Ephemeral),
         Some(_) => Some(SessionMode::Sticky),
         None => None,
     };
-    Session {
+    SessionChoice {
         mode,
         label: fields.string(text.report, "label").map(str::to_owned),
         reset: fields.boolean(text.report, "reset"),

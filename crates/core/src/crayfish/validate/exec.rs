@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::fields::{Fields, expected, leaving};
 use super::keys;
 use super::text::{Reader, Use};
-use crate::crayfish::document::{Cap, Contract, Exec, Invocation, Io, Source, StreamInput};
+use crate::crayfish::document::{Cap, Contract, Exec, InputSource, Invocation, Io, StreamInput};
 use crate::crayfish::path::{BadPath, ValuePath};
 use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::template::{Part, Template};
@@ -170,7 +170,7 @@ fn stream(text: &mut Reader<'_, '_>, fields: &Fields<'_>, want: Want<'_>) -> Opt
     Some(Io::Stream { input, output_schema })
 }
 
-fn source(text: &mut Reader<'_, '_>, value: &Value, want: Want<'_>) -> Option<Source> {
+fn source(text: &mut Reader<'_, '_>, value: &Value, want: Want<'_>) -> Option<InputSource> {
     let (at, id, path) = match value {
         Value::String(id) => ("/io/inputFrom", Some(id.as_str()), Some(ValuePath::default())),
         Value::Object(_) => {
@@ -196,5 +196,5 @@ fn source(text: &mut Reader<'_, '_>, value: &Value, want: Want<'_>) -> Option<So
     };
     // Only noted, because the step may come later in the document.
     want(at, id?.to_owned());
-    Some(Source { step: id?.parse().ok()?, path: path? })
+    Some(InputSource { step: id?.parse().ok()?, path: path? })
 }

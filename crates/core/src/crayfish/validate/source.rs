@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::crayfish::document::{Io, Kind, List, Order, Place, StepIndex};
+use crate::crayfish::document::{Io, List, Order, StepIndex, StepKind, StepPlace};
 use crate::crayfish::name::StepId;
 use crate::crayfish::problem::{Report, quoted};
 use crate::crayfish::problem_code::ProblemCode;
@@ -36,15 +36,15 @@ pub(super) fn fault(
         return unusable(format!("the step {name} cannot read its own output"));
     }
     match &steps[source.number()].kind {
-        Some(Kind::Exec(exec)) if !matches!(exec.io, Io::Stream { .. }) => {
+        Some(StepKind::Exec(exec)) if !matches!(exec.io, Io::Stream { .. }) => {
             let mode = exec.io.mode();
             return unusable(format!("the step {name} leaves no `json`: its mode is `{mode}`"));
         }
-        Some(kind @ (Kind::If(_) | Kind::ForEach(_) | Kind::While(_))) => {
+        Some(kind @ (StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_))) => {
             let kind = kind.name();
             return unusable(format!("the step {name} leaves no `json`: its kind is `{kind}`"));
         }
-        Some(Kind::Exec(_) | Kind::Agent(_)) | None => {}
+        Some(StepKind::Exec(_) | StepKind::Agent(_)) | None => {}
     }
     match order(steps, source, wanted.by) {
         Possible::Yes => None,
@@ -71,9 +71,9 @@ fn order(steps: &[UnfinishedStep], source: StepIndex, reader: StepIndex) -> Poss
     // parallel loop, because they cannot see each other.
     let repeats =
         above_source[..shared].iter().rev().find_map(|index| match &steps[index.number()].kind {
-            Some(Kind::ForEach(step)) => Some(step.order == Order::Sequential),
-            Some(Kind::While(_)) | None => Some(true),
-            Some(Kind::If(_) | Kind::Exec(_) | Kind::Agent(_)) => None,
+            Some(StepKind::ForEach(step)) => Some(step.order == Order::Sequential),
+            Some(StepKind::While(_)) | None => Some(true),
+            Some(StepKind::If(_) | StepKind::Exec(_) | StepKind::Agent(_)) => None,
         });
     if repeats == Some(true) {
         return Possible::Yes;
@@ -89,7 +89,7 @@ fn order(steps: &[UnfinishedStep], source: StepIndex, reader: StepIndex) -> Poss
 }
 
 /// Returns the steps around a step, outermost first, and the step itself.
-fn chain(index: StepIndex, place: impl Fn(StepIndex) -> Place) -> Vec<StepIndex> {
+fn chain(index: StepIndex, place: impl Fn(StepIndex) -> StepPlace) -> Vec<StepIndex> {
     let mut chain: Vec<StepIndex> =
         std::iter::successors(Some(index), |inner| place(*inner).parent).collect();
     chain.reverse();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::crayfish::document::{Kind, StepIndex};
+use crate::crayfish::document::{StepIndex, StepKind};
 
 mod accepted;
 mod codes;

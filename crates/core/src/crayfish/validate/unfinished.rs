@@ -1,11 +1,11 @@
 //! A step while its document is being read.
 
-use crate::crayfish::document::{Kind, Place};
+use crate::crayfish::document::{StepKind, StepPlace};
 use crate::crayfish::name::StepId;
 
 /// A step with the parts that could be read.
 pub(super) struct UnfinishedStep {
-    pub(super) place: Place,
+    pub(super) place: StepPlace,
     pub(super) id: Option<StepId>,
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<StepKind>,
 }

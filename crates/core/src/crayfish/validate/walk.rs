@@ -9,7 +9,7 @@ use super::fields::Fields;
 use super::scope::{Origin, Scope};
 use super::source::{self, Wanted};
 use super::{Limits, agent, exec, flow, text};
-use crate::crayfish::document::{self, Kind, List, Place, Step, StepIndex};
+use crate::crayfish::document::{self, List, Step, StepIndex, StepKind, StepPlace};
 use crate::crayfish::name::{self, StepId};
 use crate::crayfish::problem::{Report, quoted};
 use crate::crayfish::problem_code::ProblemCode;
@@ -108,7 +108,7 @@ impl<'a> Walk<'a> {
         self.report.enter(&position.to_string());
         // Pushed before the children, so it is popped after them.
         self.tasks.push(Task::Steps(OpenList { next: branch.next + 1, ..branch }));
-        let place = Place { parent, list, position, enclosing_loop };
+        let place = StepPlace { parent, list, position, enclosing_loop };
         self.steps.push(UnfinishedStep { place, id: None, kind: None });
         self.step(value, index, depth + 1);
     }
@@ -121,9 +121,9 @@ impl<'a> Walk<'a> {
         let place = unfinished.place;
         (unfinished.id, unfinished.kind) = (id, kind);
         let lists = match &unfinished.kind {
-            Some(Kind::Exec(_) | Kind::Agent(_)) => &[][..],
+            Some(StepKind::Exec(_) | StepKind::Agent(_)) => &[][..],
             // An unreadable step may still contain steps that other steps refer to.
-            Some(Kind::If(_) | Kind::ForEach(_) | Kind::While(_)) | None => {
+            Some(StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_)) | None => {
                 &[List::Body, List::Else, List::Then]
             }
         };
@@ -172,19 +172,19 @@ impl<'a> Walk<'a> {
         Some(id)
     }
 
-    fn kind(&mut self, fields: &Fields<'a>, index: StepIndex) -> Option<Kind> {
+    fn kind(&mut self, fields: &Fields<'a>, index: StepIndex) -> Option<StepKind> {
         let name = fields.required_string(&mut self.report, "kind")?;
         let text = &mut text::Reader { report: &mut self.report, scope: &self.scope };
         let mut want = |at, step| self.wanted.push(Wanted { by: index, at, step });
         match name {
-            "exec" => exec::read(text, fields, &mut want).map(Kind::Exec),
-            "agent" => agent::read(text, fields).map(Kind::Agent),
-            "if" => flow::read_if(text, fields).map(Kind::If),
-            "forEach" => flow::read_for_each(text, fields).map(Kind::ForEach),
-            "while" => flow::read_while(text, fields).map(Kind::While),
+            "exec" => exec::read(text, fields, &mut want).map(StepKind::Exec),
+            "agent" => agent::read(text, fields).map(StepKind::Agent),
+            "if" => flow::read_if(text, fields).map(StepKind::If),
+            "forEach" => flow::read_for_each(text, fields).map(StepKind::ForEach),
+            "while" => flow::read_while(text, fields).map(StepKind::While),
             unknown => {
                 let known = "there are `exec`, `agent`, `if`, `forEach` and `while`";
-                let meant = self.report.meant(unknown, Kind::NAMES);
+                let meant = self.report.meant(unknown, StepKind::NAMES);
                 let unknown = quoted(unknown);
                 let message = format!("unknown kind {unknown}: {known}{meant}");
                 self.report.add_at("kind", ProblemCode::UnknownKind, message);
@@ -249,12 +249,12 @@ impl<'a> Walk<'a> {
 }
 
 /// Returns the list of a step that contains its children.
-fn children(kind: &mut Kind, list: List) -> Option<&mut Vec<StepIndex>> {
+fn children(kind: &mut StepKind, list: List) -> Option<&mut Vec<StepIndex>> {
     match (kind, list) {
-        (Kind::If(step), List::Then) => Some(&mut step.then),
-        (Kind::If(step), List::Else) => Some(&mut step.otherwise),
-        (Kind::ForEach(step), List::Body) => Some(&mut step.body),
-        (Kind::While(step), List::Body) => Some(&mut step.body),
+        (StepKind::If(step), List::Then) => Some(&mut step.then),
+        (StepKind::If(step), List::Else) => Some(&mut step.otherwise),
+        (StepKind::ForEach(step), List::Body) => Some(&mut step.body),
+        (StepKind::While(step), List::Body) => Some(&mut step.body),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::crayfish::document::Kind;
+use crate::crayfish::document::StepKind;
 use crate::crayfish::key::Key;
 use crate::crayfish::path::{Namespaces, Path, Root, ValuePath};
 use crate::crayfish::state::{Branch, LoopFrame, StepsState};
@@ -83,10 +83,12 @@ impl<'a> Scope<'a> {
     fn binds(&self, frame: &LoopFrame, name: &str) -> Option<&'a Path> {
         let document = self.steps.document;
         match &document.step(document.find(frame.of.as_str())?).kind {
-            Kind::ForEach(each) if each.item == name => Some(&each.list),
-            Kind::Exec(_) | Kind::Agent(_) | Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => {
-                None
-            }
+            StepKind::ForEach(each) if each.item == name => Some(&each.list),
+            StepKind::Exec(_)
+            | StepKind::Agent(_)
+            | StepKind::If(_)
+            | StepKind::ForEach(_)
+            | StepKind::While(_) => None,
         }
     }
 

@@ -73,14 +73,14 @@ impl Walk {
         let steps = Interpreter { document: &self.document, vars: &self.vars };
         let scope = steps.scope(&self.state, &self.state.branches[agent]);
         let said = match &self.document.step(step).kind {
-            Kind::Exec(exec) => {
+            StepKind::Exec(exec) => {
                 match render::exec(exec, &self.document.env, &scope).unwrap().command {
                     render::Command::Shell(text) => text,
                     render::Command::Cmd { args, .. } => args.join(" "),
                 }
             }
-            Kind::Agent(agent) => render::agent(agent, &scope).unwrap().prompt,
-            other @ (Kind::If(_) | Kind::ForEach(_) | Kind::While(_)) => {
+            StepKind::Agent(agent) => render::agent(agent, &scope).unwrap().prompt,
+            other @ (StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_)) => {
                 panic!("{} is not done", other.name())
             }
         };

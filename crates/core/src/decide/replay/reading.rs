@@ -55,8 +55,7 @@ fn text<S: Sources>(
     sources: &S,
 ) -> Result<(), S::Error> {
     let text = whole(&finished.reply.text, sources)?;
-    if run.program.steps().is_some() {
-        // A step has no tags: only its JSON value was read.
+    if !run.program.reads_tags() {
         finished.reply.read = json(&text);
         return Ok(());
     }

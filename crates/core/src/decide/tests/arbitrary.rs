@@ -23,7 +23,7 @@ use crate::time::Timestamp;
 use crate::value::Value;
 
 /// The number of kinds of events.
-pub(super) const KINDS: u8 = 30;
+pub(super) const KINDS: u8 = 29;
 
 /// Generates many events, most of them without sense.
 pub(super) fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -90,24 +90,23 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
         }
         15 => Event::BackendReleased { backend: "claude".into() },
         16 => Event::SessionLost { turn, lost: "s".into(), plan },
-        17 => Event::CostAdjusted { turn, spent: amount },
-        18 => Event::Asked { ask: turn, question: "?".into(), due: Some(Timestamp(n)) },
-        19 => {
+        17 => Event::Asked { ask: turn, question: "?".into(), due: Some(Timestamp(n)) },
+        18 => {
             Event::AskAnswered { ask: turn, value: "!".into(), by: "ann".into(), key: "k".into() }
         }
-        20 => Event::AskExpired { ask: turn },
-        21 => {
+        19 => Event::AskExpired { ask: turn },
+        20 => {
             Event::AgentSpawned { agent, parent: None, cwd: "/".into(), attributes: Few::default() }
         }
-        22 => Event::VisitEntered {
+        21 => Event::VisitEntered {
             agent,
             location: StateName::new("A.md").into(),
             visit: small,
             count: small,
             input: None,
         },
-        23 => Event::Reminded { agent, fault, reminder: small },
-        24 => Event::Moved {
+        22 => Event::Reminded { agent, fault, reminder: small },
+        23 => Event::Moved {
             agent,
             tag: TagName::Result,
             stack: StackChange::Pop,
@@ -118,10 +117,10 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
             forks: small,
             instead_of: None,
         },
-        25 => Event::AgentEnded { agent, result: Value::from("x") },
-        26 => Event::AgentFailed { agent, failure: Failure::Unanswered, kept: Some(kept) },
-        27 => Event::AgentHeld { agent, kept },
-        28 => Event::AgentRevived { agent },
+        24 => Event::AgentEnded { agent, result: Value::from("x") },
+        25 => Event::AgentFailed { agent, failure: Failure::Unanswered, kept: Some(kept) },
+        26 => Event::AgentHeld { agent, kept },
+        27 => Event::AgentRevived { agent },
         _ => Event::Warned { agent: Some(agent), warning: Warning::Spent { percent: small } },
     }
 }

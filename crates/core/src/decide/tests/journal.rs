@@ -8,7 +8,7 @@ mod steps;
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Event, Header, Input, Record, Run, Step, apply};
+use crate::run::{Event, Header, Input, Record, RecordStep, Run, apply};
 use crate::time::Timestamp;
 
 use super::play::{Play, prompts};
@@ -129,7 +129,7 @@ fn record_is_one_line_that_reads_back() {
     play.crashes(false);
     play.says("main", "<result>a\nb</result>");
     let cause = play.resume_input();
-    let steps = vec![Step { cause, events: play.story.clone() }];
+    let steps = vec![RecordStep { cause, events: play.story.clone() }];
     let record = Record { seq: 1, at: Timestamp(7), steps };
     let line = serde_json::to_string(&record).unwrap();
     assert!(!line.contains('\n'));

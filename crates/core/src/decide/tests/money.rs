@@ -4,7 +4,8 @@ use insta::assert_snapshot;
 
 use super::play::{self, Play, prompts, usd, workflow};
 use crate::budget::{Cost, Micros};
-use crate::run::effect::{Effect, effects};
+use crate::decide::effects;
+use crate::run::effect::Effect;
 use crate::run::outcome::Finished;
 use crate::run::share::{Share, charge, share};
 use crate::run::stop::Interruption;

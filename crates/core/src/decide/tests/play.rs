@@ -6,23 +6,24 @@ use std::convert::Infallible;
 use crate::agent::Agent;
 use crate::budget::{Cost, Micros};
 use crate::decide::batch;
+use crate::decide::effects;
 use crate::decide::replay::{Replay, Sources};
 use crate::extension::Platform;
 use crate::failure::TurnFailure;
 use crate::ids::{AgentId, TurnId};
 use crate::protocol::{Reading, Source};
-use crate::run::effect::{Effect, effects};
+use crate::run::effect::Effect;
 use crate::run::input::Resume;
 use crate::run::outcome::{Finished, Outcome, ReadReply};
 use crate::run::start::Start;
 use crate::run::stop::{Interruption, StopMode, StopOrigin};
 use crate::run::turn_spec::{PromptSpec, TurnSpec, Work};
 use crate::run::{Event, Input, Program, Record, Run, Settings};
-use crate::scheduler::{Lane, Phase as TurnPhase};
+use crate::scheduler::{Lane, TurnPhase};
 use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
 use crate::view::asked;
-use crate::workflow::{Definition, SourceFile, Start as Entry};
+use crate::workflow::{Definition, EntryPoint, SourceFile};
 
 use super::show::Names;
 
@@ -69,7 +70,7 @@ pub(crate) fn workflow(files: &[(&str, &str)]) -> Definition {
         bytes: text.as_bytes().into(),
         executable: false,
     };
-    let start = Entry::State(files[0].0.to_owned());
+    let start = EntryPoint::State(files[0].0.to_owned());
     let parsed = Definition::parse(files.iter().map(file).collect(), &start, Platform::Unix);
     parsed.unwrap().definition
 }

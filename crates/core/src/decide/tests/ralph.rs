@@ -14,7 +14,7 @@ use crate::run::settings::InterruptedScripts;
 use crate::run::stop::StopMode;
 use crate::time::{Span, Timestamp};
 use crate::value::Value;
-use crate::workflow::{Definition, SourceFile, Start};
+use crate::workflow::{Definition, EntryPoint, SourceFile};
 
 const HOUR: Span = Span::minutes(60);
 
@@ -25,7 +25,7 @@ fn repeated(prompt: &str) -> Definition {
         executable: false,
     };
     let files = vec![file("P.md", prompt), file(UNTIL, "make check")];
-    let start = Start::Ralph("P.md".to_owned());
+    let start = EntryPoint::Ralph("P.md".to_owned());
     Definition::parse(files, &start, Platform::Unix).unwrap().definition
 }
 

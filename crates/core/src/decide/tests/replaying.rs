@@ -8,7 +8,7 @@ use crate::budget::Micros;
 use crate::decide::Refusal;
 use crate::decide::replay::{Decided, Difference, Replay, Sources};
 use crate::run::stop::{StopMode, StopOrigin};
-use crate::run::{Ending, Event, Input, Record, Step};
+use crate::run::{Ending, Event, Input, Record, RecordStep};
 use crate::value::{BlobRef, Hash, Value};
 use crate::workflow::Definition;
 
@@ -104,7 +104,7 @@ fn refused_cause_is_reported_with_its_refusal() {
     let cause = Input::Stop { mode: StopMode::Now, by: StopOrigin::Command, key: "k".to_owned() };
     let event =
         Event::StopRequested { mode: StopMode::Now, by: StopOrigin::Command, key: "k".to_owned() };
-    let stop = Step { cause, events: vec![event.clone()] };
+    let stop = RecordStep { cause, events: vec![event.clone()] };
     let late = Record { seq: 4, at: records[2].at, steps: vec![stop] };
     records.push(late);
     let decided = Decided::Refused(Refusal::Ended(Ending::Completed));
@@ -116,7 +116,7 @@ decided   nothing: the run has already ended"#;
     assert_eq!(refused.to_string(), text);
 
     // The result is the same beside steps without a difference.
-    let echo = Step { cause: Input::Due, events: Vec::new() };
+    let echo = RecordStep { cause: Input::Due, events: Vec::new() };
     records[3].steps.insert(0, echo);
     assert_eq!(difference(&records), Some(Difference { step: 2, ..refused }));
 }
@@ -134,7 +134,7 @@ fn eventless_cause_gets_no_events_of_others() {
         };
         let cause = Input::Answer { ask, value, by, key };
         let mut records = journal();
-        records[1].steps.insert(place, Step { cause, events: vec![event.clone()] });
+        records[1].steps.insert(place, RecordStep { cause, events: vec![event.clone()] });
         let found = difference(&records).unwrap();
         assert_eq!((found.record, found.step, found.event), (2, place + 1, 1));
         assert_eq!(found.recorded, Some(event));

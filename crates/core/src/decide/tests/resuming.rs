@@ -7,7 +7,7 @@ use crate::budget::Cost;
 use crate::failure::TurnFailure;
 use crate::ids::TurnAttempt;
 use crate::run::{
-    DiscardedCost, DiscardedTail, Event, Input, Record, Run, Settings, Step, TranscriptCost,
+    DiscardedCost, DiscardedTail, Event, Input, Record, RecordStep, Run, Settings, TranscriptCost,
 };
 use crate::value::Value;
 
@@ -244,7 +244,7 @@ fn undiscarded_turn_stays_in_flight_after_rewind() {
 
 /// Returns one record with everything that the play has recorded.
 fn since(play: &Play) -> Record {
-    let steps = vec![Step { cause: Input::Due, events: play.story.clone() }];
+    let steps = vec![RecordStep { cause: Input::Due, events: play.story.clone() }];
     Record { seq: 2, at: play.at, steps }
 }
 

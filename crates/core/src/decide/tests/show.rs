@@ -9,7 +9,7 @@ use crate::ids::{AgentId, Nonce, SessionId};
 use crate::run::event::StackChange;
 use crate::run::{Event, Run};
 use crate::scheduler::Hold;
-use crate::scheduler::{Lane, Phase as TurnPhase, Prompt, Turn};
+use crate::scheduler::{Lane, Prompt, Turn, TurnPhase};
 use crate::value::Value;
 
 use super::play::Play;
@@ -120,7 +120,6 @@ impl Names {
             Event::SessionLost { turn, lost, plan } => {
                 format!("lost {} in {turn}: {}", self.of(lost), self.plan(plan))
             }
-            Event::CostAdjusted { spent, .. } => format!("spent {spent} after all"),
             Event::Asked { ask, question, .. } => format!("ask {ask}: {}", text(question)),
             Event::AskAnswered { ask, value, .. } => format!("answer {ask}: {}", text(value)),
             Event::AskExpired { ask } => format!("{ask} expires"),

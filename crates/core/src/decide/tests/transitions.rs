@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use super::play::{Play, prompts, turn, workflow};
-use crate::run::effect::effects;
+use crate::decide::effects;
 use crate::run::turn_spec::{Extras, TimeLimits, TurnSpec, Work};
 
 /// Lets `main` emit `text` at A, where it has a conversation, and checks `main` afterwards.

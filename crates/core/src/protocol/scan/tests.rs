@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::*;
-use crate::protocol::tags::{Invoke, Kind, Stack};
+use crate::protocol::tags::{Invoke, Stack, TagContent};
 
 mod hostile;
 mod properties;
@@ -28,7 +28,7 @@ fn summary(text: &str, source: Source) -> String {
 
 fn line(tag: &BorrowedTag<'_>) -> String {
     let mut text = match (tag.kind.target(), &tag.kind) {
-        (None, Kind::Result { payload }) => format!("result {payload:?}"),
+        (None, TagContent::Result { payload }) => format!("result {payload:?}"),
         (target, kind) => {
             let target = target.map_or("", |target| target.as_ref());
             format!("{} {target}{}", kind.name(), options(kind))
@@ -40,15 +40,15 @@ fn line(tag: &BorrowedTag<'_>) -> String {
     text
 }
 
-fn options(kind: &Kind<'_>) -> String {
-    if let Kind::Goto { input, .. } = kind {
+fn options(kind: &TagContent<'_>) -> String {
+    if let TagContent::Goto { input, .. } = kind {
         shown("input", input.as_ref())
-    } else if let Kind::Reset { input, cd, stack, .. } = kind {
+    } else if let TagContent::Reset { input, cd, stack, .. } = kind {
         let clear = if *stack == Stack::Clear { " clear" } else { "" };
         shown("input", input.as_ref()) + &shown("cd", cd.as_ref()) + clear
-    } else if let Kind::Call(invocation) | Kind::Function(invocation) = kind {
+    } else if let TagContent::Call(invocation) | TagContent::Function(invocation) = kind {
         invoked(invocation)
-    } else if let Kind::Fork { next, cd, input, attributes, .. } = kind {
+    } else if let TagContent::Fork { next, cd, input, attributes, .. } = kind {
         let known = [("next", next), ("cd", cd), ("input", input)];
         let known = known.map(|(name, value)| shown(name, value.as_ref())).concat();
         attributes.iter().fold(known, |text, (name, value)| format!("{text} {name}:{value:?}"))

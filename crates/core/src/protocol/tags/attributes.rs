@@ -9,12 +9,12 @@ use super::entity::decode;
 use super::{Tag, TagName, TagProblem};
 
 /// A tag that borrows from its text.
-pub type Kind<'a> = Tag<Cow<'a, str>, Cow<'a, str>>;
+pub type TagContent<'a> = Tag<Cow<'a, str>, Cow<'a, str>>;
 
 /// A well-formed tag as written in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BorrowedTag<'a> {
-    pub kind: Kind<'a>,
+    pub kind: TagContent<'a>,
     /// Unknown attributes.
     pub unknown: Vec<&'a str>,
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::capability::Capability;
 use crate::extension::Platform;
-use crate::workflow::{Definition, SourceFile, Start};
+use crate::workflow::{Definition, EntryPoint, SourceFile};
 
 const FEW: &[Capability] = &[Capability::Fresh, Capability::Resume];
 
@@ -26,7 +26,7 @@ fn findings(files: &[(&str, &str)], change: impl FnOnce(&mut Settings)) -> Vec<S
         SourceFile { name: name.to_owned(), bytes: text.as_bytes().into(), executable: false }
     };
     let files: Vec<SourceFile> = files.iter().map(source).collect();
-    let start = Start::State(files[0].name.clone());
+    let start = EntryPoint::State(files[0].name.clone());
     let found = Definition::parse_with(files, &start, Platform::Unix, &|reachability| {
         demand.of_start(reachability)
     });
@@ -271,7 +271,7 @@ fn resume_does_not_check_policies_again() {
         executable: false,
     };
     let files = [("START.md", text), ("X.md", "text")].map(source).to_vec();
-    let parsed = Definition::parse(files, &Start::Entry, Platform::Unix).unwrap();
+    let parsed = Definition::parse(files, &EntryPoint::Entry, Platform::Unix).unwrap();
     let settings = Settings { budget: None, ..Settings::default() };
     let catalog = catalog();
     let demand = Requirements { settings: &settings, catalog: &catalog };

@@ -9,7 +9,7 @@ use crate::run::stop::{Interruption, StopMode};
 use crate::time::{Span, Timestamp};
 use crate::view::costs::{By, Counter};
 use crate::view::plan::Fate;
-use crate::view::run_view::{Doing, Work};
+use crate::view::run_view::{Activity, Doing};
 use crate::view::{Costs, Ledger, Owner, Plan, RunView, ViewEvent, status, why, words};
 
 const CODEX: &str = "---\nbackend: codex\n---\ntext";
@@ -226,7 +226,7 @@ fn live_rows_name_backends_if_several() {
             view.note(Timestamp(0), event);
         }
         let doing = view.busy().swap_remove(0).2;
-        let Doing::Working(Work::Prompt(backend)) = doing else { panic!("{doing:?}") };
+        let Doing::Working(Activity::Prompt(backend)) = doing else { panic!("{doing:?}") };
         backend
     };
     assert_eq!(backend(&stage()), Some("claude".into()));

@@ -19,9 +19,9 @@ use crate::scheduler::Lane;
 use crate::time::Timestamp;
 use crate::value::Value;
 
-use crate::view::attempt::{Answer, Attempt, End, How, Sent};
+use crate::view::attempt::{Attempt, CallerAnswer, End, How, Sent};
 use crate::view::summary::{AnsweredQuestion, StepAttempt};
-use crate::view::view_event::{AgentPlace, Bill, Cause, RetryLimit, ViewEvent};
+use crate::view::view_event::{AgentPlace, AttemptCause, Bill, RetryLimit, ViewEvent};
 
 use super::{AgentRow, RunView};
 
@@ -51,7 +51,8 @@ impl RunView {
 
             Event::TurnStarted { turn, attempt, share, .. } => {
                 let row = self.agents.get(&turn.agent)?;
-                let cause = if row.awaits_share { Cause::NewShare } else { Cause::Turn };
+                let cause =
+                    if row.awaits_share { AttemptCause::NewShare } else { AttemptCause::Turn };
                 let attempt = Attempt { share: *share, ..row.begin(at, turn, *attempt) };
                 ViewEvent::AttemptBegan { attempt, cause }
             }
@@ -108,11 +109,9 @@ impl RunView {
             Event::AgentRevived { agent } => ViewEvent::AgentRevived(self.place(agent)),
             Event::Stepped { agent, fact } => self.stepped(at, agent, fact)?,
 
-            // Their consequences have a meaning: the start of a turn, the next visit, the new
-            // total.
+            // Their consequences have a meaning: the start of a turn, the next visit.
             Event::TurnQueued { .. }
             | Event::TurnRequeued { .. }
-            | Event::CostAdjusted { .. }
             | Event::AskExpired { .. }
             | Event::AgentSpawned { .. }
             | Event::Moved { .. } => return None,
@@ -182,7 +181,7 @@ impl RunView {
         }
         let StepEvent::Ignores { name } = fact else { return None };
         let Output { stored, .. } = self.offers.get(name)?;
-        let attempt = answer(at, self.question(agent)?, Answer::Stale);
+        let attempt = answer(at, self.question(agent)?, CallerAnswer::Stale);
         Some(ViewEvent::Answered { attempt, value: stored.value.clone() })
     }
 
@@ -205,8 +204,8 @@ impl RunView {
     fn taken(&self, at: Timestamp, agent: &AgentId, name: &str) -> Option<ViewEvent> {
         let Output { stored, verdict } = self.offers.get(name)?;
         let fate = match verdict {
-            Verdict::Valid => Answer::Taken,
-            Verdict::Invalid(errors) => Answer::Invalid(errors.clone()),
+            Verdict::Valid => CallerAnswer::Taken,
+            Verdict::Invalid(errors) => CallerAnswer::Invalid(errors.clone()),
         };
         let answered = self.row(agent)?.summary.answered.clone();
         let question = answered.or_else(|| self.question(agent))?;
@@ -232,7 +231,7 @@ const fn end(at: Timestamp, charge: Charge, how: How) -> End {
 }
 
 /// Returns the attempt that stands for a caller's answer: it has no client and no cost.
-fn answer(at: Timestamp, question: AnsweredQuestion, answer: Answer) -> Attempt {
+fn answer(at: Timestamp, question: AnsweredQuestion, answer: CallerAnswer) -> Attempt {
     let charge = Charge { amount: Micros::ZERO, basis: Basis::Free };
     Attempt {
         turn: question.turn,

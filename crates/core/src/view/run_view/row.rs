@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::protocol::Notice;
 use crate::run::Event;
-use crate::scheduler::{Lane, Phase as TurnPhase, Scheduler};
+use crate::scheduler::{Lane, Scheduler, TurnPhase};
 use crate::time::Timestamp;
 
 use crate::view::attempt::{Attempt, Sent};
@@ -51,7 +51,7 @@ pub struct AgentRow {
 /// The activity of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Doing {
-    Working(Work),
+    Working(Activity),
     Waiting(Wait),
     Queued,
     /// Its next event is about to be decided, or it failed.
@@ -60,7 +60,7 @@ pub enum Doing {
 
 /// The known activity of a turn in flight.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Work {
+pub enum Activity {
     Script,
     /// A client answers a prompt; its backend, if texts name backends.
     Prompt(Option<BackendName>),
@@ -180,11 +180,11 @@ impl AgentRow {
     }
 
     /// Returns the work of a turn that starts now.
-    pub(super) fn work(&self) -> Work {
+    pub(super) fn work(&self) -> Activity {
         match (self.backend(), self.sent) {
-            (None, _) => Work::Script,
-            (Some(_), Sent::Body) => Work::Prompt(None),
-            (Some(_), Sent::Reminder) => Work::Reminder,
+            (None, _) => Activity::Script,
+            (Some(_), Sent::Body) => Activity::Prompt(None),
+            (Some(_), Sent::Reminder) => Activity::Reminder,
         }
     }
 

@@ -32,7 +32,7 @@ fn shown(live: &RunView) -> Vec<String> {
 }
 
 fn tally(live: &RunView) -> (usize, usize, usize) {
-    let Tally { running, queued, waiting } = live.tally();
+    let AgentCounts { running, queued, waiting } = live.tally();
     (running, queued, waiting)
 }
 

@@ -6,7 +6,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::ids::StateName;
 
-use super::{Definition, Start, State};
+use super::{Definition, EntryPoint, State};
 
 /// Stems of entry states.
 const ENTRIES: [&str; 2] = ["1_START", "START"];
@@ -16,15 +16,15 @@ const LISTED: usize = 10;
 
 impl Definition {
     /// Returns the entry state.
-    pub(super) fn entry(&self, start: &Start) -> Result<StateName, Box<Diagnostic>> {
+    pub(super) fn entry(&self, start: &EntryPoint) -> Result<StateName, Box<Diagnostic>> {
         match start {
-            Start::State(name) | Start::Ralph(name) => self
+            EntryPoint::State(name) | EntryPoint::Ralph(name) => self
                 .resolve(name)
                 .map(|state| state.name.clone())
                 .map_err(|why| Diagnostic::error("no-entry", why.to_string()).into()),
             // Documents of steps do not get here: `parse_with` handles them before it looks for an
             // entry.
-            Start::Entry | Start::Steps => self.only_entry(),
+            EntryPoint::Entry | EntryPoint::Steps => self.only_entry(),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::value::Hash;
 
 use super::super::frontmatter::{self, Frontmatter, Key, Mention, Role};
 use super::super::name::{Unresolved, check_name};
-use super::{Definition, Parsed, Reachability, SourceFile, Start, State, ralph, steps};
+use super::{Definition, EntryPoint, Parsed, Reachability, SourceFile, State, ralph, steps};
 use crate::extension::{Extension, is_state};
 use crate::extension::{Kind, Platform};
 
@@ -35,7 +35,7 @@ impl Definition {
     /// Parses the files of a scope. Files that are not states are ignored.
     pub fn parse(
         files: Vec<SourceFile>,
-        start: &Start,
+        start: &EntryPoint,
         platform: Platform,
     ) -> Result<Parsed, Vec<Diagnostic>> {
         Self::parse_with(files, start, platform, &|_| Vec::new())
@@ -45,11 +45,11 @@ impl Definition {
     /// mistakes at once.
     pub fn parse_with(
         files: Vec<SourceFile>,
-        start: &Start,
+        start: &EntryPoint,
         platform: Platform,
         further: &dyn Fn(&Reachability<'_>) -> Vec<Diagnostic>,
     ) -> Result<Parsed, Vec<Diagnostic>> {
-        if *start == Start::Steps {
+        if *start == EntryPoint::Steps {
             return steps::parse(&files, platform);
         }
         let mut diagnostics = Vec::new();
@@ -61,7 +61,7 @@ impl Definition {
                 continue;
             }
             let (mut state, mut note) = read(file);
-            if let Start::Ralph(_) = start {
+            if let EntryPoint::Ralph(_) = start {
                 repeat(&mut state, &mut note);
             }
             notes.insert(state.name.clone(), note);

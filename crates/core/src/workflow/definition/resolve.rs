@@ -73,7 +73,7 @@ impl Definition {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Start, fixture};
+    use super::super::{EntryPoint, fixture};
     use super::*;
     use crate::extension::Platform;
 
@@ -90,7 +90,7 @@ mod tests {
                 "v1.2.md",
                 "odd.md.md",
             ],
-            &Start::State("START.md".into()),
+            &EntryPoint::State("START.md".into()),
             platform,
         )
     }

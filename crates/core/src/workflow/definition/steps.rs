@@ -43,7 +43,7 @@ pub(super) fn parse(files: &[SourceFile], platform: Platform) -> Result<Parsed, 
 
 /// Returns the agent steps as prompts without settings of their own.
 fn asking(document: &Document) -> Vec<State> {
-    let is_agent = |step: &&crayfish::Step| matches!(step.kind, crayfish::Kind::Agent(_));
+    let is_agent = |step: &&crayfish::Step| matches!(step.kind, crayfish::StepKind::Agent(_));
     let nothing: Arc<[u8]> = [].into();
     let prompt = |step: &crayfish::Step| State {
         name: StateName::new(step.id.as_str()),
@@ -58,7 +58,7 @@ fn asking(document: &Document) -> Vec<State> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Start;
+    use super::super::EntryPoint;
     use super::*;
 
     #[test]
@@ -73,7 +73,7 @@ mod tests {
             bytes: pinned(&document, &vars).into_bytes().into(),
             executable: false,
         };
-        let parsed = Definition::parse(vec![file], &Start::Steps, Platform::Unix).unwrap();
+        let parsed = Definition::parse(vec![file], &EntryPoint::Steps, Platform::Unix).unwrap();
         let Definition { steps, asking, .. } = parsed.definition;
         let steps = steps.unwrap();
         assert_eq!((steps.document.steps().len(), steps.vars), (2, vars));

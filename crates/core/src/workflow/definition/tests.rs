@@ -3,7 +3,7 @@ use super::fixture::{file, files};
 use super::*;
 
 fn parse(files: Vec<SourceFile>) -> Result<Parsed, Vec<Diagnostic>> {
-    Definition::parse(files, &Start::Entry, Platform::Unix)
+    Definition::parse(files, &EntryPoint::Entry, Platform::Unix)
 }
 
 fn shown(diagnostics: &[Diagnostic]) -> String {
@@ -23,7 +23,7 @@ fn warnings(files: Vec<SourceFile>) -> String {
     shown(&parse(files).unwrap().warnings)
 }
 
-fn entry(names: &[&str], start: &Start, platform: Platform) -> Result<String, String> {
+fn entry(names: &[&str], start: &EntryPoint, platform: Platform) -> Result<String, String> {
     Definition::parse(files(names), start, platform)
         .map(|parsed| parsed.definition.entry.to_string())
         .map_err(|diagnostics| shown(&diagnostics))
@@ -32,7 +32,7 @@ fn entry(names: &[&str], start: &Start, platform: Platform) -> Result<String, St
 #[test]
 fn entry_is_the_runnable_start() {
     let check = |names: &[&str], platform, expected: &str| {
-        assert_eq!(entry(names, &Start::Entry, platform).as_deref(), Ok(expected));
+        assert_eq!(entry(names, &EntryPoint::Entry, platform).as_deref(), Ok(expected));
     };
     check(&["START.md", "A.md"], Platform::Unix, "START.md");
     check(&["1_START.md", "A.md"], Platform::Unix, "1_START.md");
@@ -44,7 +44,7 @@ fn entry_is_the_runnable_start() {
 
 #[test]
 fn several_or_no_entries_are_named() {
-    let unix = |names: &[&str]| entry(names, &Start::Entry, Platform::Unix).unwrap_err();
+    let unix = |names: &[&str]| entry(names, &EntryPoint::Entry, Platform::Unix).unwrap_err();
     insta::assert_snapshot!(unix(&["START.md", "1_START.md"]), @r"
     error: there are several entry states: 1_START.md, START.md [several-entries]
       hint: keep one of them, or name the state to start with (not in an archive)
@@ -74,7 +74,7 @@ fn several_or_no_entries_are_named() {
 
 #[test]
 fn a_named_state_is_where_the_run_starts() {
-    let start = |name: &str| Start::State(name.to_owned());
+    let start = |name: &str| EntryPoint::State(name.to_owned());
     let scope = ["START.md", "REVIEW.md", "1_START.md", "WIN.bat"];
     let check = |name: &str, expected: Result<&str, &str>| {
         let found = entry(&scope, &start(name), Platform::Unix);
@@ -232,7 +232,7 @@ fn a_script_may_lead_anywhere() {
 fn start_decides_reachable_states() {
     let scope =
         vec![file("START.md", BROKEN), file("ONE.md", "---\nallowed_tags: [result]\n---\none")];
-    let start = Start::State("ONE.md".into());
+    let start = EntryPoint::State("ONE.md".into());
     assert!(Definition::parse(scope.clone(), &start, Platform::Unix).is_ok());
     assert!(parse(scope).is_err());
 }
@@ -303,7 +303,7 @@ model: opus
 budget: 0.50
 ---
 text";
-    let start = Start::Ralph("PROMPT.md".into());
+    let start = EntryPoint::Ralph("PROMPT.md".into());
     let parse = |text: &str| {
         let files = vec![file("PROMPT.md", text), file("UNTIL.sh", "true")];
         Definition::parse(files, &start, Platform::Unix)

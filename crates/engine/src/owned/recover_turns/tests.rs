@@ -12,7 +12,7 @@ use raymond_core::run::outcome::{Finished, Outcome, Reply};
 use raymond_core::run::program::Answers;
 use raymond_core::run::{Program, Settings};
 use raymond_core::workflow::definition::steps::{FILE, pinned};
-use raymond_core::workflow::{Definition, SourceFile, Start as Entry};
+use raymond_core::workflow::{Definition, EntryPoint, SourceFile};
 use raymond_store::Root;
 use raymond_store::disk::Memory;
 use serde_json::{Map, Value as Json, json};
@@ -56,8 +56,9 @@ fn started(step: &Json) -> OwnedRun {
     let text = pinned(&json!({ "steps": [step] }), &Map::new());
     let bytes = text.into_bytes().into();
     let files = vec![SourceFile { name: FILE.to_owned(), bytes, executable: false }];
-    let definition = Definition::parse(files.clone(), &Entry::Steps, PLATFORM).unwrap().definition;
-    let (scope, start, warnings) = (PathBuf::from("/flow.json"), Entry::Steps, Vec::new());
+    let definition =
+        Definition::parse(files.clone(), &EntryPoint::Steps, PLATFORM).unwrap().definition;
+    let (scope, start, warnings) = (PathBuf::from("/flow.json"), EntryPoint::Steps, Vec::new());
     let loaded = LoadedScope { scope, start, files, origin: Origin::Directory, warnings };
     let prepared = Prepared { loaded, definition, warnings: Vec::new() };
     let project =

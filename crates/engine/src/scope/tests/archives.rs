@@ -81,7 +81,7 @@ fn an_archive_is_flat_or_has_one_folder() {
         load(&path).unwrap(),
         LoadedScope {
             scope: fs::canonicalize(&path).unwrap(),
-            start: Start::Entry,
+            start: EntryPoint::Entry,
             files: vec![
                 file("START.md", &b"go ".repeat(1000), false),
                 file("run.sh", b"true", true),

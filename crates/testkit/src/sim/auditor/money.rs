@@ -7,7 +7,7 @@ use raymond_core::budget::{Basis, Charge, Cost, Micros};
 use raymond_core::ids::TurnId;
 use raymond_core::run::outcome::Outcome;
 use raymond_core::run::warning::Warning;
-use raymond_core::run::{Event, Input, Settings, Step};
+use raymond_core::run::{Event, Input, RecordStep, Settings};
 
 use crate::reference::money::{Paid, charge};
 use crate::sim::client_cost::{MAX_COST_WITHOUT_SHARE, MAX_REQUEST_COST};
@@ -146,7 +146,7 @@ impl Money {
     /// Checks that 50 %, 80 % and 95 % of a cap are each reported once, when they are reached.
     pub(super) fn thresholds(
         &mut self,
-        step: &Step,
+        step: &RecordStep,
         before: Micros,
         cap: Option<Micros>,
     ) -> Result<(), Violation> {

@@ -19,7 +19,7 @@ use raymond_core::run::{DiscardedTail, Input, Program, Record, Run, Settings, ap
 use raymond_core::scheduler::Lane;
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::value::Value;
-use raymond_core::workflow::{Definition, SourceFile, Start as Entry};
+use raymond_core::workflow::{Definition, EntryPoint, SourceFile};
 use raymond_engine::observe;
 use raymond_engine::pin::Pin;
 use raymond_store::Blobs;
@@ -43,7 +43,7 @@ type Files<'f> = &'f [(&'f str, &'f str)];
 
 impl JournalBuilder {
     /// Prepares a run of these files.
-    pub(crate) fn of(files: Files<'_>, entry: &Entry) -> Self {
+    pub(crate) fn of(files: Files<'_>, entry: &EntryPoint) -> Self {
         let blobs = super::blobs();
         let (definition, manifest) = pinned(files, entry, &blobs);
         Self {
@@ -61,7 +61,7 @@ impl JournalBuilder {
 
     /// Prepares a run of states, which starts at the first one.
     pub(crate) fn states(files: Files<'_>) -> Self {
-        Self::of(files, &Entry::State(files[0].0.to_owned()))
+        Self::of(files, &EntryPoint::State(files[0].0.to_owned()))
     }
 
     /// Prepares a run of a document, whose questions `answers` answers.
@@ -69,7 +69,7 @@ impl JournalBuilder {
         let file = drive::file(document, &Map::new());
         let text = String::from_utf8(file.bytes.to_vec()).unwrap();
         let program = Program::steps_of(answers);
-        Self { program, ..Self::of(&[(file.name.as_str(), text.as_str())], &Entry::Steps) }
+        Self { program, ..Self::of(&[(file.name.as_str(), text.as_str())], &EntryPoint::Steps) }
     }
 
     /// Changes the settings of the start or the next resume.
@@ -212,7 +212,7 @@ impl JournalBuilder {
     }
 
     pub(crate) fn adopt(&mut self, files: Files<'_>) {
-        let entry = Entry::State(files[0].0.to_owned());
+        let entry = EntryPoint::State(files[0].0.to_owned());
         let (definition, manifest) = pinned(files, &entry, &self.blobs);
         self.definition = definition;
         self.feed(vec![Input::Adopt { manifest }]);
@@ -241,7 +241,7 @@ impl JournalBuilder {
     }
 }
 
-fn pinned(files: Files<'_>, entry: &Entry, blobs: &Blobs) -> (Definition, Value) {
+fn pinned(files: Files<'_>, entry: &EntryPoint, blobs: &Blobs) -> (Definition, Value) {
     let file = |(name, text): &(&str, &str)| SourceFile {
         name: (*name).to_owned(),
         bytes: text.as_bytes().into(),

@@ -3,10 +3,11 @@ use serde_json::json;
 use super::*;
 use crate::crayfish::document::SessionMode;
 
-fn reply(run: Option<&str>, outcome: Outcome) -> Value {
+fn reply(run: Option<&str>, outcome: CallOutcome) -> Value {
     let results = json!({ "a": { "ok": true } }).as_object().cloned().unwrap();
     let attempts = BTreeMap::from([("v".to_owned(), 2)]);
-    Reply { run: run.map(RunId::from), outcome, results, attempts, ignored: Vec::new() }.into_json()
+    CallReply { run: run.map(RunId::from), outcome, results, attempts, ignored: Vec::new() }
+        .into_json()
 }
 
 #[test]
@@ -14,8 +15,8 @@ fn done_is_results_and_attempts() {
     let expected = json!({
         "ok": true, "status": "done", "results": { "a": { "ok": true } }, "attempts": { "v": 2 },
     });
-    assert_eq!(reply(None, Outcome::Done), expected);
-    assert_eq!(reply(Some("r"), Outcome::Done)["runId"], "r");
+    assert_eq!(reply(None, CallOutcome::Done), expected);
+    assert_eq!(reply(Some("r"), CallOutcome::Done)["runId"], "r");
 }
 
 #[test]
@@ -38,7 +39,7 @@ fn request_contains_everything_needed_to_answer() {
         input: Some(Value::Null),
         attempt: 2,
         assignee: Some("musk".to_owned()),
-        session: Some(Session {
+        session: Some(SessionChoice {
             mode: Some(SessionMode::Sticky),
             label: Some("wf:1:musk".to_owned()),
             reset: Some(false),
@@ -49,7 +50,7 @@ fn request_contains_everything_needed_to_answer() {
         ],
         ..plain.clone()
     };
-    let sent = reply(Some("r"), Outcome::NeedsAgent(vec![plain, full]));
+    let sent = reply(Some("r"), CallOutcome::NeedsAgent(vec![plain, full]));
     let expected = json!({
         "ok": true,
         "status": "needs_agent",
@@ -75,7 +76,7 @@ fn request_contains_everything_needed_to_answer() {
 
 #[test]
 fn a_failure_has_a_code_and_says_where() {
-    let failure = Failure {
+    let failure = CallFailure {
         code: ErrorCode::ExecFailed,
         message: "the program ended with 1".to_owned(),
         step: "a".parse().ok(),
@@ -90,9 +91,9 @@ fn a_failure_has_a_code_and_says_where() {
         "results": { "a": { "ok": true } },
         "attempts": { "v": 2 },
     });
-    assert_eq!(reply(None, Outcome::Failed(failure)), expected);
+    assert_eq!(reply(None, CallOutcome::Failed(failure)), expected);
     let early =
-        Reply::failed(ErrorCode::BadRequest, "the request is empty", Vec::new()).into_json();
+        CallReply::failed(ErrorCode::BadRequest, "the request is empty", Vec::new()).into_json();
     let expected = json!({
         "ok": false, "error": "bad_request", "message": "the request is empty",
         "results": {}, "attempts": {},

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::crayfish::condition::{Condition, Test};
 use crate::crayfish::document::{
-    Agent, Cap, Contract, Exec, ForEach, If, Invocation, Io, OnError, OnMaxIters, Order, Session,
-    SessionMode, Source, StreamInput, While,
+    AgentStep, Cap, Contract, Exec, ForEach, If, InputSource, Invocation, Io, OnError, OnMaxIters,
+    Order, SessionChoice, SessionMode, StreamInput, While,
 };
 use crate::crayfish::template::Template;
 use crate::time::Span;
@@ -18,7 +18,7 @@ fn template(text: &str) -> Template {
 }
 
 /// Reads a document with one step and returns its kind.
-fn kind(mut step: Value) -> Kind {
+fn kind(mut step: Value) -> StepKind {
     step["id"] = "s".into();
     let document = Document::parse(&json!({ "steps": [step] })).unwrap();
     document.steps()[0].kind.clone()
@@ -36,7 +36,7 @@ fn plain_exec() -> Exec {
 
 #[test]
 fn an_exec_step_has_its_defaults() {
-    assert_eq!(kind(json!({ "kind": "exec", "shell": "x" })), Kind::Exec(plain_exec()));
+    assert_eq!(kind(json!({ "kind": "exec", "shell": "x" })), StepKind::Exec(plain_exec()));
     let run = json!({
         "kind": "exec", "run": { "kind": "cmd", "cmd": "ls", "args": ["-l", "{{vars.d}}"] },
         "timeoutMs": 5, "retries": 5, "env": { "A": "{{vars.x}}" },
@@ -49,14 +49,14 @@ fn an_exec_step_has_its_defaults() {
         env: BTreeMap::from([("A".to_owned(), template("{{vars.x}}"))]),
         io: Io::None,
     };
-    assert_eq!(kind(run), Kind::Exec(expected));
+    assert_eq!(kind(run), StepKind::Exec(expected));
 }
 
 #[test]
 fn file_mode_is_the_default_with_files() {
     let check = |io: Value, expected: Io| {
         let step = json!({ "kind": "exec", "shell": "x", "io": io });
-        assert_eq!(kind(step), Kind::Exec(Exec { io: expected, ..plain_exec() }), "{io}");
+        assert_eq!(kind(step), StepKind::Exec(Exec { io: expected, ..plain_exec() }), "{io}");
     };
     let file = |name: &str, path: &str, schema: Option<Value>| Contract {
         name: name.to_owned(),
@@ -87,13 +87,13 @@ fn stream_reads_all_or_part_of_json() {
         let step = json!({ "id": "s", "kind": "exec", "shell": "x", "io": io });
         let document = Document::parse(&json!({ "steps": [agent("a"), step] })).unwrap();
         let kind = &document.steps()[1].kind;
-        let Kind::Exec(Exec { io: Io::Stream { input: Some(input), .. }, .. }) = kind else {
+        let StepKind::Exec(Exec { io: Io::Stream { input: Some(input), .. }, .. }) = kind else {
             panic!("{kind:?}")
         };
         input.clone()
     };
     let expected = |path: &str| StreamInput {
-        from: Source { step: "a".parse().unwrap(), path: path.parse().unwrap() },
+        from: InputSource { step: "a".parse().unwrap(), path: path.parse().unwrap() },
         schema: Some(json!({}).into()),
     };
     assert_eq!(read(json!("a")), expected("$"));
@@ -103,7 +103,7 @@ fn stream_reads_all_or_part_of_json() {
 
 #[test]
 fn an_agent_step_has_its_defaults() {
-    let least = Agent {
+    let least = AgentStep {
         prompt: template("p"),
         input: None,
         schema: json!({ "$ref": "Verify" }).into(),
@@ -112,27 +112,27 @@ fn an_agent_step_has_its_defaults() {
         session: None,
     };
     let step = json!({ "kind": "agent", "prompt": "p", "schema": { "$ref": "Verify" } });
-    assert_eq!(kind(step), Kind::Agent(least.clone()));
+    assert_eq!(kind(step), StepKind::Agent(least.clone()));
     let step = json!({
         "kind": "agent", "prompt": "p", "schema": false, "retries": 1.0, "assigneeAgentId": "musk",
         "session": { "mode": "sticky", "label": "wf:123:musk", "reset": true },
     });
-    let session = Session {
+    let session = SessionChoice {
         mode: Some(SessionMode::Sticky),
         label: Some("wf:123:musk".to_owned()),
         reset: Some(true),
     };
-    let expected = Agent {
+    let expected = AgentStep {
         schema: json!(false).into(),
         retries: Cap::new(1).unwrap(),
         assignee: Some("musk".to_owned()),
         session: Some(session),
         ..least
     };
-    assert_eq!(kind(step), Kind::Agent(expected));
+    assert_eq!(kind(step), StepKind::Agent(expected));
     let step = json!({ "kind": "agent", "prompt": "p", "schema": {}, "session": {} });
-    let Kind::Agent(step) = kind(step) else { panic!("an agent step") };
-    assert_eq!(step.session, Some(Session::default()));
+    let StepKind::Agent(step) = kind(step) else { panic!("an agent step") };
+    assert_eq!(step.session, Some(SessionChoice::default()));
 }
 
 #[test]
@@ -141,11 +141,11 @@ fn steps_that_hold_steps_have_their_defaults() {
     let exists = json!({ "op": "exists", "path": "$.vars.x" });
     assert_eq!(
         kind(json!({ "kind": "if", "cond": exists, "then": [] })),
-        Kind::If(If { condition: condition(), then: vec![], otherwise: vec![] })
+        StepKind::If(If { condition: condition(), then: vec![], otherwise: vec![] })
     );
     let repeat = |on_max_iters| {
         let max_iters = Cap::new(3).unwrap();
-        Kind::While(While { until: condition(), max_iters, on_max_iters, body: vec![] })
+        StepKind::While(While { until: condition(), max_iters, on_max_iters, body: vec![] })
     };
     let mut step = json!({ "kind": "while", "until": exists, "maxIters": 3, "body": [] });
     assert_eq!(kind(step.clone()), repeat(OnMaxIters::Fail));
@@ -162,7 +162,7 @@ fn a_parallel_loop_has_its_defaults() {
         }
         let list = "$.vars.x".parse().unwrap();
         let expected = ForEach { list, item: "i".to_owned(), order, body: vec![] };
-        assert_eq!(kind(step), Kind::ForEach(expected), "{extra:?}");
+        assert_eq!(kind(step), StepKind::ForEach(expected), "{extra:?}");
     };
     let parallel = |max_parallel, on_error| Order::Parallel { max_parallel, on_error };
     let yes = || ("parallel", json!(true));
@@ -177,7 +177,7 @@ fn a_parallel_loop_has_its_defaults() {
 fn conditions_are_of_five_operators() {
     let check = |condition: Value, expected: Test| {
         let step = kind(json!({ "kind": "if", "cond": condition, "then": [] }));
-        let Kind::If(If { condition, .. }) = step else { panic!("an if step") };
+        let StepKind::If(If { condition, .. }) = step else { panic!("an if step") };
         assert_eq!(condition.test, expected);
     };
     let path = "$.vars.x";
@@ -211,9 +211,9 @@ fn document_has_lists_and_places_of_steps() {
     };
     assert_eq!(names(document.top()), ["a", "gate", "e"]);
     let kind = |id: &str| &document.step(document.find(id).unwrap()).kind;
-    let Kind::If(gate) = kind("gate") else { panic!("an if step") };
+    let StepKind::If(gate) = kind("gate") else { panic!("an if step") };
     assert_eq!((names(&gate.then), names(&gate.otherwise)), (vec!["outer"], vec!["d"]));
-    let Kind::ForEach(outer) = kind("outer") else { panic!("a forEach step") };
+    let StepKind::ForEach(outer) = kind("outer") else { panic!("a forEach step") };
     assert_eq!(names(&outer.body), ["b", "inner"]);
     let loops: Vec<StepIndex> = document.loops(document.find("c").unwrap()).collect();
     assert_eq!(names(&loops), ["inner", "outer"]);

@@ -31,7 +31,7 @@ use super::super::play::turn;
 pub(super) const INPUT_KINDS: [&str; 9] =
     ["start", "resume", "settled", "due", "stop", "answer", "adopt", "rewind", "call"];
 
-pub(super) const EVENT_KINDS: [&str; 32] = [
+pub(super) const EVENT_KINDS: [&str; 31] = [
     "run_started",
     "run_resumed",
     "definition_adopted",
@@ -49,7 +49,6 @@ pub(super) const EVENT_KINDS: [&str; 32] = [
     "backend_held",
     "backend_released",
     "session_lost",
-    "cost_adjusted",
     "asked",
     "ask_answered",
     "ask_expired",
@@ -102,21 +101,20 @@ pub(super) const fn event_kind(event: &Event) -> &'static str {
         Event::BackendHeld { .. } => 14,
         Event::BackendReleased { .. } => 15,
         Event::SessionLost { .. } => 16,
-        Event::CostAdjusted { .. } => 17,
-        Event::Asked { .. } => 18,
-        Event::AskAnswered { .. } => 19,
-        Event::AskExpired { .. } => 20,
-        Event::AgentSpawned { .. } => 21,
-        Event::VisitEntered { .. } => 22,
-        Event::Reminded { .. } => 23,
-        Event::Moved { .. } => 24,
-        Event::AgentEnded { .. } => 25,
-        Event::AgentFailed { .. } => 26,
-        Event::AgentHeld { .. } => 27,
-        Event::AgentRevived { .. } => 28,
-        Event::Warned { .. } => 29,
-        Event::Stepped { .. } => 30,
-        Event::TurnRecalled { .. } => 31,
+        Event::Asked { .. } => 17,
+        Event::AskAnswered { .. } => 18,
+        Event::AskExpired { .. } => 19,
+        Event::AgentSpawned { .. } => 20,
+        Event::VisitEntered { .. } => 21,
+        Event::Reminded { .. } => 22,
+        Event::Moved { .. } => 23,
+        Event::AgentEnded { .. } => 24,
+        Event::AgentFailed { .. } => 25,
+        Event::AgentHeld { .. } => 26,
+        Event::AgentRevived { .. } => 27,
+        Event::Warned { .. } => 28,
+        Event::Stepped { .. } => 29,
+        Event::TurnRecalled { .. } => 30,
     };
     EVENT_KINDS[index]
 }
@@ -489,7 +487,6 @@ fn desk_events() -> Vec<Event> {
             lost: "s1".into(),
             plan: SessionPlan::Fresh("s2".into()),
         },
-        Event::CostAdjusted { turn: ask(), spent: Micros(5) },
         Event::Asked { ask: ask(), question: "may I?".into(), due: None },
         Event::Asked { ask: ask(), question: "may I?".into(), due: Some(Timestamp(9)) },
         Event::AskAnswered { ask: ask(), value: "yes".into(), by: "ann".into(), key: "k".into() },

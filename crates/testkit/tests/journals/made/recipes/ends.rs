@@ -6,7 +6,7 @@ use raymond_core::ids::{AgentId, BackendName};
 use raymond_core::run::outcome::Outcome;
 use raymond_core::run::settings::InterruptedScripts;
 use raymond_core::run::stop::{Interruption, StopMode, StopOrigin};
-use raymond_core::run::{Event, Input, Record, Step};
+use raymond_core::run::{Event, Input, Record, RecordStep};
 use raymond_core::time::Span;
 use raymond_core::value::Value;
 
@@ -183,14 +183,12 @@ pub(super) fn unused_events() -> JournalBuilder {
     let ask = "main.2.1".parse().unwrap();
     let due = Some(builder.now() + Span::minutes(1));
     let asked = Event::Asked { ask, question: Value::from("Which?"), due };
-    let turn = "main.1.1".parse().unwrap();
-    let adjusted = Event::CostAdjusted { turn, spent: Micros(123_456) };
     let released = Event::BackendReleased { backend: BackendName::new("claude") };
-    let events = vec![asked, adjusted, released];
+    let events = vec![asked, released];
     for event in &events {
         raymond_core::run::apply(&mut builder.run, event);
     }
-    let steps = vec![Step { cause: Input::Due, events }];
+    let steps = vec![RecordStep { cause: Input::Due, events }];
     builder.records.push(Record { seq: 3, at: builder.now(), steps });
     builder.after(Span::minutes(2));
     builder

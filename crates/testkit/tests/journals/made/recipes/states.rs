@@ -15,7 +15,7 @@ use raymond_core::run::warning::Warning;
 use raymond_core::run::{Program, Ralph};
 use raymond_core::time::Span;
 use raymond_core::value::Value;
-use raymond_core::workflow::Start as Entry;
+use raymond_core::workflow::EntryPoint;
 
 use super::super::builder::JournalBuilder;
 
@@ -266,7 +266,7 @@ pub(super) fn crossing_backends() -> JournalBuilder {
 /// One prompt repeated without a result.
 pub(super) fn ralph_without_result() -> JournalBuilder {
     let files = [("PROMPT.md", "Do it.")];
-    let mut builder = JournalBuilder::of(&files, &Entry::Ralph("PROMPT.md".to_owned()));
+    let mut builder = JournalBuilder::of(&files, &EntryPoint::Ralph("PROMPT.md".to_owned()));
     builder.program = Program::Ralph(Ralph::default());
     let mut builder = builder
         .with(|settings| {

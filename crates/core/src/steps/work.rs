@@ -1,0 +1,35 @@
+//! The work of a turn in a step: its program, or its request to a backend.
+
+use crate::agent::Agent;
+use crate::crayfish::{StepsState, ask};
+use crate::run::state::Run;
+use crate::run::turn_spec::{ExecSpec, LanguageParts, Message, PromptSpec, Work};
+use crate::scheduler::{Lane, Turn};
+use crate::workflow::{Definition, Frontmatter};
+
+pub(crate) fn work(
+    run: &Run,
+    state: &StepsState,
+    definition: &Definition,
+    agent: &Agent,
+    turn: &Turn,
+) -> Option<Work> {
+    let (steps, key) = (definition.steps.as_deref()?, agent.visit.location.step()?);
+    Some(match &turn.lane {
+        Lane::Script => {
+            let call = steps.call(state, &agent.id, key)?;
+            let counted = agent.visit.retries.saturating_add(1);
+            Work::Exec(Box::new(ExecSpec { counted, call }))
+        }
+        Lane::Prompt(_) => {
+            let request = steps.request(state, &agent.id, key)?;
+            let parts = LanguageParts {
+                count: request.attempt,
+                message: Message::Request { text: ask::message(&request), schema: request.schema },
+                // A step has no frontmatter: only the settings of the run apply to it.
+                front: &Frontmatter::default(),
+            };
+            Work::Prompt(Box::new(PromptSpec::of(&run.settings, agent, turn, parts)?))
+        }
+    })
+}
