@@ -223,8 +223,8 @@ fn question(decision: &mut Decision<'_>, agent: &Agent, question: Question, sess
         let message = format!("`attempts` says {attempt} for {key}, which has {tries} at most");
         if let Some(known) = state.results.get(&key) {
             // Repeat the message that the caller received when the step failed.
-            let said = known.json().and_then(|known| known.get("message")?.as_str());
-            let message = said.map_or(message, str::to_owned);
+            let reported = known.json().and_then(|known| known.get("message")?.as_str());
+            let message = reported.map_or(message, str::to_owned);
             let code = ErrorCode::AgentOutputSchemaFailed;
             return fail(decision, agent, Stuck::new(code, key, message), Some(known.clone()));
         }

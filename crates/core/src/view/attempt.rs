@@ -202,10 +202,10 @@ mod tests {
 
     fn titled(play: &Play, naming: BackendLabels) -> Vec<String> {
         let mut view = RunView::default();
-        let told = (0..).zip(&play.story);
-        let told = told.filter_map(|(n, event)| view.note(Timestamp(n * 1000), event));
-        let ended = told.filter_map(|told| {
-            let ViewEvent::AttemptEnded(attempt) = told else { return None };
+        let noted = (0..).zip(&play.story);
+        let noted = noted.filter_map(|(n, event)| view.note(Timestamp(n * 1000), event));
+        let ended = noted.filter_map(|noted| {
+            let ViewEvent::AttemptEnded(attempt) = noted else { return None };
             Some(attempt)
         });
         let mut all: Vec<Attempt> = ended.collect();

@@ -204,9 +204,9 @@ mod tests {
         play.costs(Cost::Unknown).stumbles("main");
         play.after(crate::time::Span::minutes(5));
         play.costs(Cost::Reported(usd("0.30")));
-        play.says_so("main", "<goto>B</goto>", |said| said.model = Some("opus".into()));
+        play.says_so("main", "<goto>B</goto>", |finished| finished.model = Some("opus".into()));
         play.costs(Cost::Estimated(usd("0.10")));
-        play.says_so("main", "<goto>S</goto>", |said| said.model = Some("haiku".into()));
+        play.says_so("main", "<goto>S</goto>", |finished| finished.model = Some("haiku".into()));
         play.costs(Cost::Free).says("main", "<goto>A</goto>");
         play.costs(Cost::Reported(usd("0.60")));
         play.says("main", "<result>x</result>");
@@ -218,8 +218,8 @@ mod tests {
         let mut counter = Counter::new(by, Timestamp(since));
         let mut view = RunView::default();
         for (at, event) in (0..).zip(&play.story) {
-            if let Some(told) = view.note(Timestamp(at), event) {
-                counter.note(Timestamp(at), &told);
+            if let Some(noted) = view.note(Timestamp(at), event) {
+                counter.note(Timestamp(at), &noted);
             }
         }
         counter.finish()
@@ -312,7 +312,7 @@ mod tests {
         let codex = "---\nbackend: codex\n---\ntext";
         let files = [("A.md", "text"), ("B.md", "text"), ("X.md", codex)];
         let mut play = Play::new(workflow(&files)).started();
-        play.says_so("main", "<goto>B</goto>", |said| said.model = Some("opus".into()));
+        play.says_so("main", "<goto>B</goto>", |finished| finished.model = Some("opus".into()));
         play.costs(Cost::Reported(usd("0.20"))).says("main", "<reset>X</reset>");
         play.costs(Cost::Reported(usd("0.40"))).says("main", "<result>x</result>");
         let check = |by, expected: [&str; 3]| {

@@ -7,9 +7,9 @@ use crate::run::program::Answers;
 
 /// Returns the message for the model that answers a step.
 fn message_for(play: &Play, key: &str) -> Option<String> {
-    let (steps, flow) =
+    let (steps, state) =
         (play.definition.steps.as_ref().unwrap(), play.run.program.steps().unwrap());
-    let request = steps.request(flow, &AgentId::main(), &key.parse().unwrap())?;
+    let request = steps.request(state, &AgentId::main(), &key.parse().unwrap())?;
     Some(message(&request))
 }
 

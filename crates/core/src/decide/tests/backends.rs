@@ -27,8 +27,8 @@ fn staged(more: &[(&str, &str)]) -> Play {
 
 /// Describes `main` in one line.
 fn outcome(events: &str) -> &str {
-    let told = |line: &&str| line.starts_with("remind") || line.starts_with("main fails");
-    events.lines().find(told).unwrap_or("taken")
+    let is_reported = |line: &&str| line.starts_with("remind") || line.starts_with("main fails");
+    events.lines().find(is_reported).unwrap_or("taken")
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn model_of_a_tag_belongs_to_its_backend() {
     let check = |texts: &[&str], expected: &[&str]| {
         let mut play = stage().with(|s| s.model = Some("usual".into()));
         play.run.settings.model = Some("usual".into());
-        let told = |play: &Play| {
+        let reported = |play: &Play| {
             let (location, model) = (play.started_turn().header.location, play.prompt().model);
             format!("{location} {}", model.as_deref().unwrap_or("-"))
         };
@@ -390,7 +390,7 @@ fn model_of_a_tag_belongs_to_its_backend() {
         for text in texts {
             play.says("main", text);
             if play.agent("main").visit.location.to_string() != "S.sh" {
-                seen.push(told(&play));
+                seen.push(reported(&play));
             }
         }
         assert_eq!(seen, expected, "{texts:?}");

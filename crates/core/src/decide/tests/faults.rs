@@ -130,7 +130,8 @@ fn reminder_counts_in_the_visits_budget() {
 fn scripts_are_not_reminded() {
     let check = |text: &str, stderr: &str, failure: &str| {
         let mut play = Play::new(workflow(&[("A.sh", "true"), ("B.md", "text")])).started();
-        let events = play.says_so("main", text, |said| stderr.clone_into(&mut said.reply.stderr));
+        let events =
+            play.says_so("main", text, |finished| stderr.clone_into(&mut finished.reply.stderr));
         let failed = events.lines().find(|line| line.starts_with("main fails")).unwrap_or(&events);
         assert_eq!(failed, format!("main fails: {failure}"));
     };
@@ -161,9 +162,9 @@ fn beside_one_valid_tag_the_others_only_warn() {
     let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
     let text = r#"<call>B</call> <goto colour="red">B</goto>"#;
     let warnings: Vec<String> = play
-        .says_so("main", text, |said| {
-            said.denied.push("Bash(git push)".to_owned());
-            said.warnings.push(crate::run::warning::Warning::InvalidUtf8);
+        .says_so("main", text, |finished| {
+            finished.denied.push("Bash(git push)".to_owned());
+            finished.warnings.push(crate::run::warning::Warning::InvalidUtf8);
         })
         .lines()
         .filter(|line| line.starts_with("warn"))
@@ -183,7 +184,8 @@ fn denied_tool_follows_on_denied() {
     let check = |front: &str, expected: &str| {
         let front = format!("---\n{front}\n---\ntext");
         let mut play = Play::new(workflow(&[("A.md", &front)])).started();
-        let denied = |said: &mut crate::run::outcome::Finished| said.denied.push("Bash".to_owned());
+        let denied =
+            |finished: &mut crate::run::outcome::Finished| finished.denied.push("Bash".to_owned());
         play.says_so("main", "<goto>A</goto>", denied);
         assert_eq!(play.scene().lines().last(), Some(expected), "{front}");
     };
@@ -191,8 +193,8 @@ fn denied_tool_follows_on_denied() {
     check("on_denied: fail", "main at A.md: failed: the client denied Bash");
     check("on_denied: remind", "main at A.md: runs with $9.90");
     let mut play = Play::new(workflow(&[("A.md", "---\non_denied: remind\n---\ntext")])).started();
-    let events = play.costs(USUAL).says_so("main", "<goto>A</goto>", |said| {
-        said.denied.push("Bash".to_owned());
+    let events = play.costs(USUAL).says_so("main", "<goto>A</goto>", |finished| {
+        finished.denied.push("Bash".to_owned());
     });
     assert!(events.contains("remind main (1): tools denied: Bash"), "{events}");
 }

@@ -391,23 +391,25 @@ type Read = fn(&mut DiscardedTail<'_>, &Record);
 // proves: A24, A44
 #[test]
 fn transcripts_price_discarded_turns_without_end() {
-    let traced =
-        |strict: bool, read: Read, [first, told]: [TranscriptCost; 2], expected: DiscardedCost| {
-            let mut play = Play::new(prompts(&["A.md", "B.md"]));
-            play = play.with(|s| s.strict_budget = strict).started();
-            let kept = play.run.clone();
-            play.story.clear();
-            play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
-            let transcripts = [("main.1.1", first), ("main.2.1", told)];
-            let transcripts =
-                transcripts.map(|(id, told)| (TurnAttempt { turn: turn(id), number: 1 }, told));
-            let mut tail = DiscardedTail::new(&kept).with_transcript_costs(transcripts.into());
-            read(&mut tail, &since(&play));
-            assert_eq!(tail.discarded(), expected, "{strict} {told:?}");
-        };
+    let traced = |strict: bool,
+                  read: Read,
+                  [first, reported]: [TranscriptCost; 2],
+                  expected: DiscardedCost| {
+        let mut play = Play::new(prompts(&["A.md", "B.md"]));
+        play = play.with(|s| s.strict_budget = strict).started();
+        let kept = play.run.clone();
+        play.story.clear();
+        play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
+        let transcripts = [("main.1.1", first), ("main.2.1", reported)];
+        let transcripts =
+            transcripts.map(|(id, reported)| (TurnAttempt { turn: turn(id), number: 1 }, reported));
+        let mut tail = DiscardedTail::new(&kept).with_transcript_costs(transcripts.into());
+        read(&mut tail, &since(&play));
+        assert_eq!(tail.discarded(), expected, "{strict} {reported:?}");
+    };
     let first = Cost::Reported(usd("0.70"));
-    let check = |strict: bool, read: Read, told: Cost, expected: DiscardedCost| {
-        traced(strict, read, [first.into(), told.into()], expected);
+    let check = |strict: bool, read: Read, reported: Cost, expected: DiscardedCost| {
+        traced(strict, read, [first.into(), reported.into()], expected);
     };
     let follow: Read = |tail, record| tail.follow(record);
     let untrusted: Read = |tail, record| tail.read_untrusted(record);
@@ -424,11 +426,11 @@ fn transcripts_price_discarded_turns_without_end() {
     check(true, unreadable, Cost::Unknown, discarded("0", 2));
     // A turn that used up its share has spent it, even if its client reports less.
     let capped = |cost| TranscriptCost { cost, capped: true };
-    let told = [first.into(), capped(Cost::Reported(usd("2")))];
-    traced(false, follow, told, with_visit("0.30", "10", 0));
-    traced(false, untrusted, told, with_visit("0.70", "10.40", 0));
-    let told = [capped(first), Cost::Reported(usd("2")).into()];
-    traced(false, untrusted, told, with_visit("10", "12", 0));
+    let reported = [first.into(), capped(Cost::Reported(usd("2")))];
+    traced(false, follow, reported, with_visit("0.30", "10", 0));
+    traced(false, untrusted, reported, with_visit("0.70", "10.40", 0));
+    let reported = [capped(first), Cost::Reported(usd("2")).into()];
+    traced(false, untrusted, reported, with_visit("10", "12", 0));
 }
 
 #[test]

@@ -376,9 +376,9 @@ fn failed_loop_leaves_an_entry_when_collected() {
     let message = "$.locals.x is a number, not a list";
     let left = json!({ "ok": false, "error": "not_an_array", "message": message });
     let expected = [0, 1, 2].map(|n| (format!("l[{n}].m"), left.clone()));
-    let told =
+    let reported =
         results.iter().map(|(key, stored)| (key.to_string(), stored.json().unwrap().clone()));
-    assert_eq!(told.collect::<Vec<_>>(), expected);
+    assert_eq!(reported.collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -400,8 +400,8 @@ fn reported_attempts_belong_to_first_asking_key() {
     let mut play = steps(Answers::Caller, &json!([parallel(&json!({ "body": [asks] }))]));
     call(&mut play, &[("v", 2)], &[]);
     let attempts = &play.run.program.steps().unwrap().attempts;
-    let told: Vec<String> = attempts.iter().map(|(key, n)| format!("{key}:{n}")).collect();
-    assert_eq!(told, ["l[0].v:2", "l[1].v:1", "l[2].v:1"]);
+    let reported: Vec<String> = attempts.iter().map(|(key, n)| format!("{key}:{n}")).collect();
+    assert_eq!(reported, ["l[0].v:2", "l[1].v:1", "l[2].v:1"]);
 }
 
 #[test]

@@ -34,14 +34,15 @@ pub(super) fn check_state(
 fn needs(front: &Frontmatter) -> Vec<(&'static str, Capability)> {
     // A callee works in a branch, because it must not write into its caller's conversation.
     let calls = calls(&front.policy).map(|key| (key, Capability::Branch));
-    let said = [
+    let used_options = [
         (front.budget.is_some(), "budget", Capability::Cap),
         (front.effort.is_some(), "effort", Capability::Effort),
         (!front.allow.is_empty(), "allow", Capability::Permissions),
         (!front.deny.is_empty(), "deny", Capability::Permissions),
     ];
-    let said = said.into_iter().filter_map(|(is_said, key, what)| is_said.then_some((key, what)));
-    calls.into_iter().chain(said).collect()
+    let used_options =
+        used_options.into_iter().filter_map(|(is_used, key, what)| is_used.then_some((key, what)));
+    calls.into_iter().chain(used_options).collect()
 }
 
 /// Returns the key by which a policy names `call`. A policy that merely does not forbid `call` does

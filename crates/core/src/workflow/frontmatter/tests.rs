@@ -524,15 +524,18 @@ fn wrong_yaml_tags_of_collections_are_refused() {
     assert_eq!(front("allow: ! [Read]").allow, ["Read"]);
     assert_eq!(front("!!map {model: opus}").model.as_deref(), Some("opus"));
     for yaml in ["allow: !!map [Read]", "allow: !list [Read]", "!!set {model: opus}"] {
-        let told = mistakes(yaml);
-        assert!(told.contains("means nothing here") && told.contains("[invalid-yaml]"), "{told}");
+        let reported = mistakes(yaml);
+        assert!(
+            reported.contains("means nothing here") && reported.contains("[invalid-yaml]"),
+            "{reported}"
+        );
     }
 }
 
 #[test]
 fn no_suggestion_without_known_keys() {
-    let told = mistakes("allowed_transitions: [{tag: result, colour: red}]");
-    assert!(told.contains("unknown key `colour`") && !told.contains("hint"), "{told}");
+    let reported = mistakes("allowed_transitions: [{tag: result, colour: red}]");
+    assert!(reported.contains("unknown key `colour`") && !reported.contains("hint"), "{reported}");
 }
 
 #[test]
