@@ -23,6 +23,7 @@ use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::program::Answers;
 use raymond_core::run::{Ending, Input, Phase, Program, Run, Settings};
 use raymond_core::steps::answer::{GIVEN_UP, answer, attempts, results};
+use raymond_core::text::with_causes;
 use raymond_store::Root;
 use raymond_store::disk::{self, Memory};
 use raymond_store::lock::{self, Takeover};
@@ -181,7 +182,7 @@ impl Tool {
         )
         .await;
         let driven =
-            driven.map_err(|error| refused(ErrorCode::StoreFailed, chain(&error), Vec::new()))?;
+            driven.map_err(|error| refused(ErrorCode::StoreFailed, with_causes(&error), Vec::new()))?;
         let ignored = call_inputs.ignored(&driven.head.run, run.as_ref());
         let reply = answer(driven.head.run, &work, run.as_ref());
         Ok(Reply { ignored, ..reply })
@@ -392,17 +393,8 @@ fn own_error(run: &RunId, error: &OwnError) -> Box<Reply> {
             (ErrorCode::RunLocked, format!("another call works on the run {run}"))
         }
         OwnError::Lock(lock::Error::OtherHost { .. } | lock::Error::Removed { .. })
-        | OwnError::ActiveCopy(_) => (ErrorCode::RunLocked, chain(error)),
-        _ => (ErrorCode::StoreFailed, chain(error)),
+        | OwnError::ActiveCopy(_) => (ErrorCode::RunLocked, with_causes(error)),
+        _ => (ErrorCode::StoreFailed, with_causes(error)),
     };
     refused(code, message, Vec::new())
-}
-
-/// Formats an error with its causes. A cause that a transparent error repeats is left out.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |message, cause| {
-        let cause = cause.to_string();
-        if message.ends_with(&cause) { message } else { format!("{message}: {cause}") }
-    })
 }
