@@ -56,7 +56,10 @@ pub static CLIENTS: &[ClientKind] = &[
 ];
 
 /// The backend of prompts that name none.
-pub const DEFAULT: &str = claude::NAME;
+pub const DEFAULT: &str = Settings::DEFAULT_BACKEND;
+
+/// The permission mode of clients if the user names none. All clients map the modes of Claude Code.
+pub const DEFAULT_PERMISSION_MODE: &str = claude::DEFAULT_MODE;
 
 /// A kind of client, with everything in which clients differ outside of a turn.
 #[derive(Debug)]
@@ -214,7 +217,7 @@ mod tests {
             assert_eq!(backend.name().as_str(), kind.name);
             assert_eq!(backend.capabilities(), kind.capabilities, "{}", kind.name);
         }
-        assert_eq!(Settings::default().backend.as_str(), DEFAULT);
+        assert!(client(&DEFAULT.into()).is_some());
         assert!(client(&scripted::NAME.into()).is_none());
     }
 }
