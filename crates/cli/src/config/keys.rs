@@ -140,7 +140,7 @@ keys! {
     no_wait: Slot<bool> = field!(SWITCH, no_wait)
         .flag("", "Exit with code 4 instead of waiting until a usage limit ends");
     on_lost_session: Slot<OnLostSession> = field!(choice(), on_lost_session)
-        .flag("WHAT", "Choose what to do if a client has lost its session");
+        .flag("WHAT", "Choose what to do if a client lost its session");
     interrupted_scripts: Slot<InterruptedScripts> = field!(choice(), interrupted_scripts)
         .flag("WHAT", "Choose what to do with an interrupted script");
     permission_mode: Slot<String> = field!(TEXT, permissions.mode)
