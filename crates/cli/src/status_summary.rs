@@ -167,13 +167,13 @@ impl StatusSummary {
             return self;
         }
         let run = &seen.head.run;
-        let mut told = Vec::new();
+        let mut retrying = Vec::new();
         TranscriptFollower::new(project.paths(&run.id).transcripts).poll(run, |turn, sign| {
             if let Progress::Retries { why } = sign {
-                told.push(format!("the client of {} tries again: {why}", turn.agent));
+                retrying.push(format!("the client of {} tries again: {why}", turn.agent));
             }
         });
-        if let [first, others @ ..] = told.as_slice() {
+        if let [first, others @ ..] = retrying.as_slice() {
             let more = match others.len() {
                 0 => String::new(),
                 more => format!(", and {more} more do"),
@@ -185,8 +185,10 @@ impl StatusSummary {
 
     /// Adds leftover processes. It searches all processes of the machine, which is slow.
     pub(crate) fn with_processes(self, seen: &Inspection) -> Self {
-        let left_running =
-            leftover_processes(seen).into_iter().map(|stray| sanitized(&stray.command)).collect();
+        let left_running = leftover_processes(seen)
+            .into_iter()
+            .map(|process| sanitized(&process.command))
+            .collect();
         Self { left_running, ..self }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::health::Program;
+use crate::health::ClientProbe;
 use raymond_backends::registry::{ClientKind, ClientProblem};
 use raymond_core::ids::BackendName;
 use raymond_core::workflow::State;
@@ -21,9 +21,11 @@ pub(super) fn check(kind: &ClientKind, command: &str, state: &State) -> Result<S
         command,
         probe::CLIENT_TIMEOUT,
     )) {
-        Program::Answers { version, .. } => return Ok(version),
-        Program::Silent { path, why } => (path, why),
-        Program::Missing => (command.to_owned(), "the program does not exist any more".to_owned()),
+        ClientProbe::Answers { version, .. } => return Ok(version),
+        ClientProbe::Silent { path, why } => (path, why),
+        ClientProbe::Missing => {
+            (command.to_owned(), "the program does not exist any more".to_owned())
+        }
     };
     let message = format!("could not read the version of {name} ({path}): {why}");
     let remedy = format!(

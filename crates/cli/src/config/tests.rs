@@ -87,7 +87,7 @@ cache_read = 0.1
 fn every_key_is_read_with_its_line() {
     let (layer, mistakes) = file(EVERY_KEY);
     assert_eq!(mistakes, [""; 0]);
-    let told: Vec<String> = set_rows(&layer)
+    let texts: Vec<String> = set_rows(&layer)
         .iter()
         .map(|line| {
             let (said, place) = line.split_once("  ").unwrap();
@@ -95,7 +95,7 @@ fn every_key_is_read_with_its_line() {
         })
         .collect();
     assert_eq!(
-        told,
+        texts,
         [
             "budget = $2.50 @1",
             "strict_budget = true @2",
