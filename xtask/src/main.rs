@@ -32,18 +32,18 @@ mod words;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask check               the inner loop: format, lints and words of what changed, tests of core, store and engine
-cargo xtask test [LANE…]        all tests, or some lanes of them: rules, deny, instructions, real, mcp, openclaw, torture
-cargo xtask torture [PART…]     crashes, kills, faults, hostile input: the short version; --minutes N, --seed N
-cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree; --rotate N
-cargo xtask mutants             small changes of core and store, each noticed or explained; --changed, or arguments of cargo-mutants
-cargo xtask modules             imports between the modules of a crate, which must form no cycle
-cargo xtask deny                bans, licences and sources of all dependencies, by deny.toml
-cargo xtask bench [ROW…]        what a step takes beside the least that would do; --peers, --rounds N, --json FILE
-cargo xtask instructions        those of the hot paths are as many as written down; --update
-cargo xtask book                the documentation as pages for a browser, in target/book
-cargo xtask words [PATH…]       phrases of xtask/words.txt in comments, messages, names and pages
-cargo xtask dist                a static binary in an archive, tried out, in target/dist";
+cargo xtask check               the fast loop: format, lints and wording of changed files, tests of core, store and engine
+cargo xtask test [LANE…]        run all tests, or some lanes: rules, deny, instructions, real, mcp, openclaw, torture
+cargo xtask torture [PART…]     run short tests with crashes, kills, faults and hostile input; --minutes N, --seed N
+cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree and run its test; --rotate N
+cargo xtask mutants             check that tests notice small changes of core and store; --changed, or arguments of cargo-mutants
+cargo xtask modules             check that the modules of a crate import each other without cycles
+cargo xtask deny                check dependencies against deny.toml: bans, licences, sources
+cargo xtask bench [ROW…]        compare the costs of a step with the least possible costs; --peers, --rounds N, --json FILE
+cargo xtask instructions        compare instruction counts of hot paths with the recorded counts; --update
+cargo xtask book                build the documentation as HTML pages in target/book
+cargo xtask words [PATH…]       find phrases of xtask/words.txt in comments, messages, names and pages
+cargo xtask dist                build and try a static binary, in an archive in target/dist";
 
 #[expect(clippy::print_stderr, reason = "a command line talks on stderr")]
 fn main() -> ExitCode {

@@ -33,7 +33,7 @@ pub use arguments::DEFAULT_MODE;
 pub(crate) use preflight::{check_skipping, unsupported_options};
 pub(crate) use transcript_parser::transcript_reader;
 
-use turn::{RoundResult, Turn};
+use turn::{ClaudeTurn, RoundResult};
 
 use crate::contract::{Answer, Backend, Capability, Request, StartedTurn};
 use crate::headless::{
@@ -71,7 +71,7 @@ struct ClaudeProtocol {
 }
 
 impl ClientProtocol for ClaudeProtocol {
-    type Turn = Turn;
+    type Turn = ClaudeTurn;
 
     const NAME: &str = NAME;
     const CAPABILITIES: &'static [Capability] = CAPABILITIES;
@@ -80,8 +80,8 @@ impl ClientProtocol for ClaudeProtocol {
         Self { prices }
     }
 
-    fn begin(&self, started: &StartedTurn) -> Turn {
-        Turn::with_spare_session(Some(spare_session(started)))
+    fn begin(&self, started: &StartedTurn) -> ClaudeTurn {
+        ClaudeTurn::with_spare_session(Some(spare_session(started)))
     }
 
     /// Returns the steps of the plan.
@@ -117,24 +117,24 @@ impl ClientProtocol for ClaudeProtocol {
         })
     }
 
-    fn cost(&self, turn: &Turn) -> Cost {
+    fn cost(&self, turn: &ClaudeTurn) -> Cost {
         turn.spending.cost(&self.prices)
     }
 
-    fn answer(&self, turn: Turn, end: ClientEnd, step: &SessionStep) -> Answer {
+    fn answer(&self, turn: ClaudeTurn, end: ClientEnd, step: &SessionStep) -> Answer {
         outcome::answer(turn, end, step, &self.prices)
     }
 
     // An interrupted round is not conclusive, because the next client continues it. A lost session
     // is conclusive, because the next step of the plan follows.
-    fn is_conclusive(&self, turn: &Turn) -> bool {
+    fn is_conclusive(&self, turn: &ClaudeTurn) -> bool {
         match &turn.result {
             Some(ended) => !ended.was_interrupted() || ended.has_lost_session(),
             None => turn.health.flooded.is_some() || turn.health.unread,
         }
     }
 
-    fn step_index(&self, turn: &Turn, _: &[SessionStep]) -> usize {
+    fn step_index(&self, turn: &ClaudeTurn, _: &[SessionStep]) -> usize {
         let lost = turn.result.as_ref().is_some_and(RoundResult::has_lost_session);
         if lost { turn.lost.saturating_sub(1) } else { turn.lost }
     }

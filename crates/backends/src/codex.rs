@@ -34,7 +34,7 @@ pub(crate) use transcript_parser::transcript_reader;
 
 use prior_turns::PriorTurns;
 use thread_usage::ThreadUsage;
-use turn::Turn;
+use turn::CodexTurn;
 
 use crate::contract::{Answer, Backend, Capability, Request, StartedTurn};
 use crate::headless::{
@@ -71,7 +71,7 @@ struct CodexProtocol {
 }
 
 impl ClientProtocol for CodexProtocol {
-    type Turn = Turn;
+    type Turn = CodexTurn;
 
     const NAME: &str = NAME;
     const CAPABILITIES: &'static [Capability] = CAPABILITIES;
@@ -80,12 +80,12 @@ impl ClientProtocol for CodexProtocol {
         Self { prices }
     }
 
-    fn begin(&self, started: &StartedTurn) -> Turn {
+    fn begin(&self, started: &StartedTurn) -> CodexTurn {
         let prior_turns = PriorTurns::kept_in(prior_turns_file(started));
         let thread_usage = ThreadUsage::new(&home(started), Arc::clone(&self.prices), prior_turns);
         // A later owner has no request, but the file shows that JSON was requested.
         let form = if schema_file(started).exists() { turn::Form::Json } else { turn::Form::Text };
-        Turn::new(thread_usage, started.cap, form)
+        CodexTurn::new(thread_usage, started.cap, form)
     }
 
     fn spec(
@@ -128,20 +128,20 @@ impl ClientProtocol for CodexProtocol {
         step.required_session().is_some_and(|id| !arguments::is_uuid(id.as_str()))
     }
 
-    fn cost(&self, turn: &Turn) -> Cost {
+    fn cost(&self, turn: &CodexTurn) -> Cost {
         turn.cost()
     }
 
-    fn answer(&self, turn: Turn, end: ClientEnd, step: &SessionStep) -> Answer {
+    fn answer(&self, turn: CodexTurn, end: ClientEnd, step: &SessionStep) -> Answer {
         outcome::answer(turn, end, step)
     }
 
-    fn is_conclusive(&self, turn: &Turn) -> bool {
+    fn is_conclusive(&self, turn: &CodexTurn) -> bool {
         turn.is_complete() || turn.health.flooded.is_some()
     }
 
     /// Returns the step that wrote the transcript.
-    fn step_index(&self, turn: &Turn, steps: &[SessionStep]) -> usize {
+    fn step_index(&self, turn: &CodexTurn, steps: &[SessionStep]) -> usize {
         // A client that does not know its thread writes no line, so the thread identifies the step.
         let Some(session) = &turn.session else { return 0 };
         let resumes = |step: &SessionStep| matches!(step, SessionStep::Resume(id) if id == session);

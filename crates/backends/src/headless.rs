@@ -14,13 +14,14 @@ mod preflight;
 pub mod program;
 mod protocol;
 mod recovered_turn;
+mod screen_line;
 mod session_step;
 mod start;
 mod start_gate;
 mod stream_health;
 mod timeouts;
 mod transcript_item;
-mod warnings;
+pub(crate) mod warnings;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -39,13 +40,13 @@ pub use timeouts::ClientTimeouts;
 pub use transcript_item::{Speaker, TranscriptItem};
 
 pub(crate) use argument_list::ArgumentList;
-pub(crate) use client_end::{ClientEnd, death_message, output_too_large, shorten};
+pub(crate) use client_end::{ClientEnd, death_message, output_too_large};
 pub(crate) use protocol::{ClientProtocol, Stage, TurnReader};
+pub(crate) use screen_line::shorten;
 pub(crate) use session_step::SessionStep;
 pub(crate) use start::{start_failure, unwritable_file};
 pub(crate) use stream_health::{StreamHealth, UnknownLine};
 pub(crate) use transcript_item::is_safe_id;
-pub(crate) use warnings::Warnings;
 
 use follow::ClientFollower;
 use start_gate::{StartGate, StartPermit};
@@ -194,7 +195,7 @@ impl<D: ClientProtocol> Headless<D> {
         let launched = LaunchedClient { client, gate };
         let (turn, end) = self.follow_client(launched, turn, &request.started, observer).await;
         let next = turn.successor();
-        (client_end::answer(&self.protocol, turn, end, step), next)
+        (protocol::answer(&self.protocol, turn, end, step), next)
     }
 
     /// Waits until no other client starts with the same configuration.

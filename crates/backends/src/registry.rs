@@ -32,7 +32,7 @@ pub static CLIENTS: &[ClientKind] = &[
         update: "npm install -g @anthropic-ai/claude-code@latest",
         oldest: claude::OLDEST,
         capabilities: claude::CAPABILITIES,
-        costs: Costs::Reported,
+        costs: CostOrigin::Reported,
         build: claude::client,
         transcript_reader: claude::transcript_reader,
         check_skipping: claude::check_skipping,
@@ -46,7 +46,7 @@ pub static CLIENTS: &[ClientKind] = &[
         update: "npm install -g @openai/codex@latest",
         oldest: codex::OLDEST,
         capabilities: codex::CAPABILITIES,
-        costs: Costs::Estimated,
+        costs: CostOrigin::Estimated,
         build: codex::client,
         transcript_reader: codex::transcript_reader,
         check_skipping: |_| Ok(()),
@@ -56,7 +56,10 @@ pub static CLIENTS: &[ClientKind] = &[
 ];
 
 /// The backend of prompts that name none.
-pub const DEFAULT: &str = claude::NAME;
+pub const DEFAULT: &str = Settings::DEFAULT_BACKEND;
+
+/// The permission mode of clients if the user names none. All clients map the modes of Claude Code.
+pub const DEFAULT_PERMISSION_MODE: &str = claude::DEFAULT_MODE;
 
 /// A kind of client, with everything in which clients differ outside of a turn.
 #[derive(Debug)]
@@ -73,7 +76,7 @@ pub struct ClientKind {
     /// The oldest supported version.
     oldest: [u32; 3],
     pub capabilities: &'static [Capability],
-    pub costs: Costs,
+    pub costs: CostOrigin,
     /// Creates the backend.
     pub build: fn(ClientSettings) -> Arc<dyn Backend>,
     /// Creates a reader for the transcript of one turn.
@@ -90,7 +93,7 @@ pub struct ClientKind {
 
 /// The origin of the costs of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Costs {
+pub enum CostOrigin {
     /// The client reports them.
     Reported,
     /// Raymond computes them from tokens and list prices.
@@ -214,7 +217,7 @@ mod tests {
             assert_eq!(backend.name().as_str(), kind.name);
             assert_eq!(backend.capabilities(), kind.capabilities, "{}", kind.name);
         }
-        assert_eq!(Settings::default().backend.as_str(), DEFAULT);
+        assert!(client(&DEFAULT.into()).is_some());
         assert!(client(&scripted::NAME.into()).is_none());
     }
 }

@@ -88,10 +88,10 @@ pub(crate) enum Command {
     /// Start a workflow (short form: `raymond WORKFLOW`)
     #[command(after_help = RUN_HELP)]
     Run(Deferred<Run>),
-    /// Repeat one prompt in fresh sessions until it has a result
+    /// Repeat one prompt in fresh conversations until it has a result
     #[command(after_help = "Example:\n  raymond ralph PROMPT.md --until 'cargo test' --budget 5")]
     Ralph(Deferred<Ralph>),
-    /// Continue a run that stopped, failed or reached its budget
+    /// Continue a run that stopped, failed or reached its cap
     #[command(after_help = "Example:\n  raymond resume @last --budget 25")]
     Resume(Deferred<Resume>),
     /// Show the status of a run and the next command
@@ -103,7 +103,7 @@ pub(crate) enum Command {
     /// Explain in one sentence why a run has its status, and what to do
     #[command(after_help = "Example:\n  raymond why @last")]
     Why(Deferred<RunArgument>),
-    /// Wait until a run ends, and exit with its code
+    /// Wait until a run ends, print its result and exit with its code
     #[command(after_help = "Example:\n  raymond wait @last && echo done")]
     Wait(Deferred<RunArgument>),
     /// Follow a run until it ends, and exit with its code
@@ -112,7 +112,7 @@ pub(crate) enum Command {
     /// Stop a run so that it can be resumed
     #[command(after_help = "Example:\n  raymond stop @last --after-turn")]
     Stop(Deferred<Stop>),
-    /// End a run for good
+    /// End a run permanently (`resume` cannot continue it)
     #[command(after_help = "Example:\n  raymond cancel @last")]
     Cancel(Deferred<Cancel>),
     /// List the runs of this project
@@ -124,7 +124,7 @@ pub(crate) enum Command {
     /// Show the costs of one run or of all runs of this project
     #[command(after_help = "Example:\n  raymond cost --since 7d --by model")]
     Cost(Deferred<Cost>),
-    /// Check that this release makes the recorded decisions (runs nothing)
+    /// Check that this release decides as the journal records (runs nothing)
     #[command(after_help = REPLAY_HELP)]
     Replay(Deferred<RunArgument>),
     /// Show settings and where each value comes from
@@ -144,7 +144,7 @@ pub(crate) enum Command {
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  echo 'source <(raymond completions bash)' >> ~/.bashrc")]
     Completions(Deferred<Completions>),
-    /// Answer one JSON request on stdin with the tool `crayfish`
+    /// Run the tool `crayfish` on one JSON request from stdin
     #[command(after_help = CRAYFISH_HELP)]
     Crayfish(Deferred<Crayfish>),
     /// Serve the tool `crayfish` to MCP clients (stdio or HTTP)

@@ -11,12 +11,12 @@ use raymond_core::view::{self, Cause, Hint, Ledger, Status};
 pub(crate) fn sentence(run: &Run, ledger: &Ledger, status: Status) -> String {
     let Cause { text, hint, rest } = view::why(run, ledger, status);
     match hint {
-        Some(hint) => format!("{text} ({}){rest}", words(&hint, &run.id)),
+        Some(hint) => format!("{text} ({}){rest}", hint_text(&hint, &run.id)),
         None => format!("{text}{rest}"),
     }
 }
 
-fn words(hint: &Hint, run: &RunId) -> String {
+fn hint_text(hint: &Hint, run: &RunId) -> String {
     match hint {
         Hint::Output { agent: Some(agent), location } => {
             format!("its output: raymond logs {run} --agent {agent} --state {}", quoted(location))
@@ -47,7 +47,8 @@ mod tests {
 
     #[test]
     fn hints_name_commands_and_flags() {
-        let check = |hint: &Hint, expected: &str| assert_eq!(words(hint, &"r".into()), expected);
+        let check =
+            |hint: &Hint, expected: &str| assert_eq!(hint_text(hint, &"r".into()), expected);
         let location = "A B".to_owned();
         let agent = Some("main".into());
         check(

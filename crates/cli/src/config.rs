@@ -26,9 +26,11 @@ use crate::failure::Failure;
 
 use keys::{KEYS, NamedKey};
 
+pub(crate) use flags::{repeated_flags, with_unchanged_default};
 pub(crate) use keys::Layer;
 pub(crate) use layer::Sourced;
 pub(crate) use row::Row;
+pub(crate) use setting::RunFlag;
 
 /// Loads the configuration of a project: all layers except the flags.
 pub(crate) fn load(project: &Project) -> Result<Layer, Failure> {

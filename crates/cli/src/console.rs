@@ -133,8 +133,8 @@ impl Console {
         });
         // Collected before the check, because `any` would stop at the first end of the stream and
         // lose the other lines of this record.
-        let told: Vec<Stream> = lines.map(|line| stream.print(line)).collect();
-        if told.contains(&Stream::Ended) {
+        let results: Vec<Stream> = lines.map(|line| stream.print(line)).collect();
+        if results.contains(&Stream::Ended) {
             let id = &run.id;
             self.say_note(&format!(
                 "stopped printing events because no process reads them; the journal of {id} contains them all"
@@ -183,11 +183,11 @@ impl RunWatcher for Console {
 impl Console {
     fn show_record(&mut self, record: &Record) {
         // All events first: the rows must never show half of a record.
-        let told: Vec<(ViewEvent, BackendLabels)> = self.stderr_writer.change(|view| {
-            let told = |event| Some((view.note(record.at, event)?, view.naming()));
-            events(record).filter_map(told).collect()
+        let noted: Vec<(ViewEvent, BackendLabels)> = self.stderr_writer.change(|view| {
+            let note = |event| Some((view.note(record.at, event)?, view.naming()));
+            events(record).filter_map(note).collect()
         });
-        for (event, naming) in &told {
+        for (event, naming) in &noted {
             if let Some(line) = self.line(event, *naming) {
                 self.stderr_writer.say(&fitted_line(record.at, &line, terminal::edge(&stderr())));
             }

@@ -62,8 +62,9 @@ impl Mistake {
         severity: fn(&'static str, String) -> Diagnostic,
         file: &str,
     ) -> Diagnostic {
-        let told = severity(self.problem.code.as_str(), self.problem.to_string()).in_file(file);
-        Diagnostic { place: Some(self.place), ..told }
+        let diagnostic =
+            severity(self.problem.code.as_str(), self.problem.to_string()).in_file(file);
+        Diagnostic { place: Some(self.place), ..diagnostic }
     }
 
     /// Prints the mistake as a warning.
@@ -77,9 +78,10 @@ impl From<DocumentError> for Failure {
         match error {
             DocumentError::Unread { failure, .. } => failure,
             DocumentError::Wrong { name, mistakes } => {
-                let told = |mistake: Mistake| mistake.into_diagnostic(Diagnostic::error, &name);
+                let diagnostic =
+                    |mistake: Mistake| mistake.into_diagnostic(Diagnostic::error, &name);
                 let count = mistakes.iter().map(|mistake| mistake.problem.count).sum();
-                let diagnostics = mistakes.into_iter().map(told).collect();
+                let diagnostics = mistakes.into_iter().map(diagnostic).collect();
                 Self::with_mistakes("the document", count, diagnostics)
             }
         }
@@ -127,10 +129,10 @@ impl DocumentFile {
         let parse = |bytes: &[u8]| reading::read(bytes).map_err(|why| why.to_string());
         let files = schema_dirs.workspace.schema_files(&schema_dirs.directories, parse);
         let files = files.map_err(|faults| {
-            let told = |(_, fault): (usize, WorkspaceError)| {
+            let diagnostic = |(_, fault): (usize, WorkspaceError)| {
                 Problem::new("", steps::path_problem_code(&fault.why), fault.to_string())
             };
-            self.document_error(faults.into_iter().map(told).collect())
+            self.document_error(faults.into_iter().map(diagnostic).collect())
         })?;
         steps::prepare(&self.json, vars, path, &steps::WorkspaceSchemas(files))
             .map_err(|problems| self.document_error(problems))

@@ -13,6 +13,7 @@ use std::path::Path;
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::extension::is_state;
 use raymond_core::ids::RunId;
+use raymond_core::text::with_causes;
 
 use diagnostic_text::hint_of;
 pub(crate) use diagnostic_text::print_diagnostic;
@@ -130,18 +131,8 @@ impl Failure {
         Self { diagnostics: diagnostics.collect(), ..self }
     }
 
-    fn from_error(code: u8, error: &dyn std::error::Error) -> Self {
-        let mut message = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            let text = cause.to_string();
-            // Some libraries repeat the cause in their own message; it should appear once.
-            if !message.contains(&text) {
-                message = format!("{message}: {text}");
-            }
-            source = cause.source();
-        }
-        Self::new(code, message)
+    fn from_error(code: u8, error: &(dyn std::error::Error + 'static)) -> Self {
+        Self::new(code, with_causes(error))
     }
 
     /// Returns the message and the hint, for callers that print them in another form.

@@ -77,7 +77,7 @@ pub(crate) fn worst(findings: &[Finding]) -> Mark {
 
 /// The answer of a program to a request for its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ProbedProgram {
+pub(crate) enum ClientProbe {
     Missing,
     Answers { path: String, version: String },
     Silent { path: String, why: String },
@@ -105,16 +105,16 @@ impl Need {
 }
 
 /// Checks the client of the backend `name`, which was found.
-pub(crate) fn client(name: &str, found: &ProbedProgram, need: Need) -> Finding {
+pub(crate) fn client(name: &str, found: &ClientProbe, need: Need) -> Finding {
     match found {
-        ProbedProgram::Answers { path, version } => {
+        ClientProbe::Answers { path, version } => {
             Finding::ok("client", format!("{name} {version} ({path})"))
         }
-        ProbedProgram::Silent { path, why } => need.unfit(
+        ClientProbe::Silent { path, why } => need.unfit(
             format!("{name} ({path}) does not answer: {why}"),
             format!("see what `{path} --version` says"),
         ),
-        ProbedProgram::Missing => need.unfit(format!("{name} has gone"), "look again".to_owned()),
+        ClientProbe::Missing => need.unfit(format!("{name} has gone"), "look again".to_owned()),
     }
 }
 

@@ -79,7 +79,7 @@ fn lock_phase() -> MutexGuard<'static, SignalPhase> {
 
 /// Starts the signal thread and returns once it handles signals.
 fn listen() -> Result<(), String> {
-    let told = |error: io::Error| format!("could not listen for signals: {error}");
+    let failure = |error: io::Error| format!("could not listen for signals: {error}");
     let (ready, is_ready) = mpsc::sync_channel(1);
     let listens = move || {
         // A runtime of its own, because the one of the command may be blocked or not exist yet.
@@ -94,9 +94,9 @@ fn listen() -> Result<(), String> {
             }
         }
     };
-    thread::Builder::new().name("signals".to_owned()).spawn(listens).map_err(told)?;
+    thread::Builder::new().name("signals".to_owned()).spawn(listens).map_err(failure)?;
     // Wait for the thread: a signal between the start of a program and the handler would orphan it.
-    is_ready.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map_err(told)
+    is_ready.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map_err(failure)
 }
 
 fn listening(runtime: &Runtime) -> io::Result<Signals> {

@@ -4,28 +4,31 @@
 //! flags of the start.
 
 use raymond_core::run::start_flags::StartFlags;
-use raymond_core::run::{Permissions, Program, Ralph, Run, Settings};
+use raymond_core::run::{Program, Ralph, Run, Settings};
 use raymond_core::text::quoted;
 use raymond_core::value::Value;
 use raymond_core::view::{CallTarget, Change, Ledger, NextCommand};
+use raymond_store::lock::Takeover;
 
+use crate::config::{RunFlag, repeated_flags};
 use crate::denied::allow_flags;
 
 /// The longest input in bytes that a command repeats; a longer one is shown as an ellipsis.
 const LONGEST_INPUT: usize = 200;
 
-/// Returns the command line for this run.
-pub(crate) fn line(next: &NextCommand, run: &Run, ledger: &Ledger) -> String {
+/// Returns the command line for this run. Only a resume takes the lock, so only a resume can replace
+/// an owner.
+pub(crate) fn line(next: &NextCommand, takeover: Takeover, run: &Run, ledger: &Ledger) -> String {
     let id = &run.id;
     match next {
         NextCommand::Wait => format!("raymond wait {id}"),
         NextCommand::Show => format!("raymond show {id}"),
         NextCommand::Resume(changes) => {
             let flags = changes.iter().map(|change| format!(" {}", flag(change)));
-            format!("raymond resume {id}{}", flags.collect::<String>())
+            format!("raymond resume {id}{}{}", flags.collect::<String>(), takeover_flag(takeover))
         }
         NextCommand::ResumeWithBudget { dollars } => {
-            format!("raymond resume {id} --budget {dollars}")
+            format!("raymond resume {id} --budget {dollars}{}", takeover_flag(takeover))
         }
         NextCommand::Start => start(run, ledger),
         NextCommand::Call(target) => call(*target).to_owned(),
@@ -42,6 +45,13 @@ fn flag(change: &Change) -> String {
         Change::IdleTimeout(time) => format!("--idle-timeout {time}"),
         Change::CurrentStates => "--with-current".to_owned(),
         Change::PinnedStates => "--pinned".to_owned(),
+    }
+}
+
+fn takeover_flag(takeover: Takeover) -> &'static str {
+    match takeover {
+        Takeover::Never => "",
+        Takeover::OtherHost => " --takeover",
     }
 }
 
@@ -63,50 +73,35 @@ fn start(run: &Run, ledger: &Ledger) -> String {
         Program::States | Program::Steps(_) => format!("raymond run {}", quoted(workflow)),
         Program::Ralph(ralph) => format!("raymond ralph {}", repeated(workflow, ralph, settings)),
     };
-    let mut flags = given(settings);
-    flags.extend(governing(settings));
-    flags.extend(match &ledger.input {
-        Some(Value::Inline(text)) if text.len() <= LONGEST_INPUT => Some(("input", text.clone())),
-        Some(_) => Some(("input", "…".to_owned())),
-        None => None,
-    });
-    for (name, value) in flags {
-        // A value that begins with a dash would be read as a flag.
-        let between = if value.starts_with('-') { '=' } else { ' ' };
-        words = format!("{words} --{name}{between}{}", quoted(&value));
-    }
-    if settings.strict_budget {
-        words.push_str(" --strict-budget");
+    let flags = program_flags(settings).into_iter().chain(repeated_flags(settings));
+    for RunFlag { name, value } in flags.chain(input_flag(ledger)) {
+        words = format!("{words} --{name}");
+        if let Some(value) = value {
+            // A value that begins with a dash would be read as a flag.
+            let between = if value.starts_with('-') { '=' } else { ' ' };
+            words = format!("{words}{between}{}", quoted(&value));
+        }
     }
     words
 }
 
-/// Returns the flags that select the program of a run.
-fn given(settings: &Settings) -> Vec<(&'static str, String)> {
-    let StartFlags { workspace, schema_paths, backend } = &settings.start_flags;
-    let mut flags = Vec::new();
-    flags.extend(workspace.clone().map(|workspace| ("workspace", workspace)));
-    flags.extend(schema_paths.iter().map(|path| ("schema-path", path.clone())));
-    flags.extend(backend.as_ref().map(|backend| ("backend", backend.to_string())));
-    flags.extend(settings.replies.clone().map(|replies| ("replies", replies)));
-    flags.extend(settings.vars.iter().map(|(name, value)| ("var", format!("{name}={value}"))));
-    flags
+/// Returns the flags that select the program of a run. The table of settings has the others.
+fn program_flags(settings: &Settings) -> Vec<RunFlag> {
+    let StartFlags { workspace, schema_paths, backend: _ } = &settings.start_flags;
+    let flag = |name: &str, value: String| RunFlag { name: name.to_owned(), value: Some(value) };
+    let workspace = workspace.iter().map(|path| flag("workspace", path.clone()));
+    let schemas = schema_paths.iter().map(|path| flag("schema-path", path.clone()));
+    let vars = settings.vars.iter().map(|(name, value)| flag("var", format!("{name}={value}")));
+    workspace.chain(schemas).chain(vars).collect()
 }
 
-/// Returns the flags that limit a run.
-fn governing(settings: &Settings) -> Vec<(&'static str, String)> {
-    let Permissions { mode, allow, deny, .. } = &settings.permissions;
-    let mut flags = Vec::new();
-    if settings.budget != Settings::default().budget {
-        let cap = settings.budget.map(|cap| cap.dollars().to_string());
-        flags.push(("budget", cap.unwrap_or_else(|| "none".to_owned())));
-    }
-    flags.extend(settings.model.clone().map(|model| ("model", model)));
-    flags.extend(settings.effort.clone().map(|effort| ("effort", effort)));
-    flags.extend(mode.clone().map(|mode| ("permission-mode", mode)));
-    flags.extend(allow.iter().map(|tool| ("allow", tool.clone())));
-    flags.extend(deny.iter().map(|tool| ("deny", tool.clone())));
-    flags
+/// Returns the flag with the input, if the run has one.
+fn input_flag(ledger: &Ledger) -> Option<RunFlag> {
+    let value = match ledger.input.as_ref()? {
+        Value::Inline(text) if text.len() <= LONGEST_INPUT => text.clone(),
+        Value::Inline(_) | Value::Blob { .. } => "…".to_owned(),
+    };
+    Some(RunFlag { name: "input".to_owned(), value: Some(value) })
 }
 
 /// Returns the arguments that start such a loop again.
@@ -124,6 +119,7 @@ fn repeated(prompt: &str, ralph: &Ralph, settings: &Settings) -> String {
 #[cfg(test)]
 mod tests {
     use raymond_core::budget::Micros;
+    use raymond_core::run::Permissions;
     use raymond_core::time::Span;
 
     use super::*;
@@ -136,7 +132,10 @@ mod tests {
     fn every_command_has_a_line() {
         let run = run(Settings::default());
         let check = |next: &NextCommand, expected: &str| {
-            assert_eq!(line(next, &run, &Ledger::default()), format!("raymond {expected}"));
+            assert_eq!(
+                line(next, Takeover::Never, &run, &Ledger::default()),
+                format!("raymond {expected}")
+            );
         };
         check(&NextCommand::Wait, "wait r");
         check(&NextCommand::Show, "show r");
@@ -156,7 +155,7 @@ mod tests {
         let run = run(Settings::default());
         let check = |changes: &[Change], expected: &str| {
             let next = NextCommand::Resume(changes.to_vec());
-            let line = line(&next, &run, &Ledger::default());
+            let line = line(&next, Takeover::Never, &run, &Ledger::default());
             assert_eq!(line, format!("raymond resume r{expected}"));
         };
         check(&[], "");
@@ -178,7 +177,7 @@ mod tests {
         let check = |input: &str, expected: &str| {
             let mut ledger = Ledger::default();
             ledger.input = Some(Value::from(input));
-            let line = line(&NextCommand::Start, &run, &ledger);
+            let line = line(&NextCommand::Start, Takeover::Never, &run, &ledger);
             assert_eq!(line, format!("raymond run /flow --input{expected}"));
         };
         check("two words", " 'two words'");
@@ -190,12 +189,16 @@ mod tests {
 
     #[test]
     fn new_run_command_includes_the_settings() {
-        let anew = |settings| line(&NextCommand::Start, &run(settings), &Ledger::default());
+        let anew = |settings| {
+            line(&NextCommand::Start, Takeover::Never, &run(settings), &Ledger::default())
+        };
         let settings = Settings {
             budget: Some(Micros(500_000)),
             strict_budget: true,
             model: Some("opus".to_owned()),
             effort: Some("high".to_owned()),
+            max_parallel: 8,
+            timeout: Some(Span::minutes(10)),
             permissions: Permissions {
                 mode: Some("plan".to_owned()),
                 allow: vec!["Bash(cargo test:*)".to_owned()],
@@ -206,8 +209,9 @@ mod tests {
         };
         assert_eq!(
             anew(settings),
-            "raymond run /flow --budget 0.5 --model opus --effort high --permission-mode plan \
-             --allow 'Bash(cargo test:*)' --deny WebFetch --strict-budget"
+            "raymond run /flow --budget 0.5 --strict-budget --model opus --effort high \
+             --max-parallel 8 --timeout 10m --permission-mode plan --allow 'Bash(cargo test:*)' \
+             --deny WebFetch"
         );
         let unlimited = Settings { budget: None, ..Settings::default() };
         assert_eq!(anew(unlimited), "raymond run /flow --budget none");
@@ -215,7 +219,9 @@ mod tests {
 
     #[test]
     fn new_run_command_includes_the_program() {
-        let anew = |settings| line(&NextCommand::Start, &run(settings), &Ledger::default());
+        let anew = |settings| {
+            line(&NextCommand::Start, Takeover::Never, &run(settings), &Ledger::default())
+        };
         let vars = [("list:", "[1]"), ("name", "a b")];
         let settings = Settings {
             vars: vars.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
@@ -229,12 +235,12 @@ mod tests {
         assert_eq!(
             anew(settings),
             "raymond run /flow --workspace '/w s' --schema-path schemas --schema-path more \
-             --backend codex --var 'list:=[1]' --var 'name=a b'"
+             --var 'list:=[1]' --var 'name=a b' --backend codex"
         );
         let looped = |ralph, max_iterations| {
             let settings = Settings { max_iterations, ..Settings::default() };
             let run = Run { program: Program::Ralph(ralph), ..run(settings) };
-            line(&NextCommand::Start, &run, &Ledger::default())
+            line(&NextCommand::Start, Takeover::Never, &run, &Ledger::default())
         };
         let usual = Settings::USUAL_ITERATIONS;
         assert_eq!(looped(Ralph::default(), usual), "raymond ralph /flow");

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::health::ProbedProgram;
+use crate::health::ClientProbe;
 use raymond_backends::headless::program;
 use raymond_backends::process::{Grace, Inherit, Input, Limits, Marker, ProcessEnd, Spec, start};
 use raymond_backends::registry::CLIENTS;
@@ -34,20 +34,16 @@ pub(crate) fn find(command: &str) -> Option<PathBuf> {
 
 /// Asks a client for its version, in the current directory, because version managers choose by
 /// directory. An answer without a number, or of another client, means that it is another program.
-pub(crate) async fn client_version(
-    name: &str,
-    command: &str,
-    time_limit: Duration,
-) -> ProbedProgram {
-    let Some(found) = find(command) else { return ProbedProgram::Missing };
+pub(crate) async fn client_version(name: &str, command: &str, time_limit: Duration) -> ClientProbe {
+    let Some(found) = find(command) else { return ClientProbe::Missing };
     let path = found.display().to_string();
     let said = match std::env::current_dir() {
         Ok(here) => output_within(&found, &["--version"], &here, time_limit).await,
         Err(error) => Err(format!("could not use the current directory: {error}")),
     };
     match said.and_then(|said| parse_version(name, &said)) {
-        Ok(version) => ProbedProgram::Answers { path, version },
-        Err(why) => ProbedProgram::Silent { path, why },
+        Ok(version) => ClientProbe::Answers { path, version },
+        Err(why) => ClientProbe::Silent { path, why },
     }
 }
 
@@ -183,7 +179,7 @@ mod tests {
         let check = async |script: &str, time_limit: Duration, expected: &str| {
             std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
             std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
-            let silent = ProbedProgram::Silent { path: path.clone(), why: expected.to_owned() };
+            let silent = ClientProbe::Silent { path: path.clone(), why: expected.to_owned() };
             assert_eq!(client_version("claude", &path, time_limit).await, silent, "{script}");
         };
         let (long, short) = (Duration::from_mins(1), Duration::from_millis(100));

@@ -20,7 +20,7 @@ use raymond_engine::project::Project;
 use raymond_engine::turn_files::transcript;
 use raymond_store::host::Process;
 use raymond_store::journal::Tail;
-use raymond_store::lock::Owner;
+use raymond_store::lock::{Owner, Takeover};
 
 use crate::cause;
 use crate::next_command;
@@ -73,7 +73,7 @@ impl StatusSummary {
     fn with_states(head: &Head, status: Status, states: States) -> Self {
         let Head { run, ledger, .. } = head;
         let next = view::next_command(run, status, states);
-        let next_command = sanitized(&next_command::line(&next, run, ledger));
+        let next_command = sanitized(&next_command::line(&next, Takeover::Never, run, ledger));
         let why = sanitized(&cause::sentence(run, ledger, status));
         let resumes = matches!(next, NextCommand::Resume(_) | NextCommand::ResumeWithBudget { .. });
         Self { status, why, next_command, resumes, left_running: Vec::new() }
@@ -84,8 +84,9 @@ impl StatusSummary {
         let run = &seen.head.run;
         match &seen.journal.tail {
             Tail::Clean | Tail::Torn(_) => {
-                Self::with_states(&seen.head, seen.status, states(project, run))
-                    .with_owner(seen)
+                let states = states(project, run);
+                Self::with_states(&seen.head, seen.status, states)
+                    .with_owner(seen, states)
                     .with_unreadable_transcript(project, seen)
             }
             Tail::Damaged(damaged) => Self {
@@ -104,10 +105,9 @@ impl StatusSummary {
 
     /// Adds the next command if the owner is suspended, or on another host: only the user knows
     /// whether that host is alive.
-    fn with_owner(mut self, seen: &Inspection) -> Self {
+    fn with_owner(mut self, seen: &Inspection, states: States) -> Self {
         let run = &seen.head.run;
-        // The kind of command does not depend on edits of the states.
-        let next = view::next_command(run, self.status, States::AsPinned);
+        let next = view::next_command(run, self.status, states);
         if let Some(owner) = seen.suspended_owner()
             && next == NextCommand::Wait
         {
@@ -118,20 +118,18 @@ impl StatusSummary {
         let Some(owner) = seen.driven_elsewhere().filter(|_| !view::is_of_caller(run)) else {
             return self;
         };
-        match next {
+        let next = match next {
             NextCommand::Wait => {
                 let Process { pid, host, .. } = &owner.process;
                 let unseen = format!("process {pid} on {host}, which cannot be seen from here");
                 self.why = sanitized(&format!("{}; it is driven by {unseen}", self.why));
-                self.next_command = format!("raymond resume {} --takeover", run.id);
                 self.resumes = true;
+                NextCommand::Resume(Vec::new())
             }
-            NextCommand::Resume(_) | NextCommand::ResumeWithBudget { .. } => {
-                self.next_command.push_str(" --takeover");
-            }
-            // Only a resume takes the lock, so other commands do not need the flag.
-            NextCommand::Show | NextCommand::Start | NextCommand::Call(_) => {}
-        }
+            other => other,
+        };
+        let line = next_command::line(&next, Takeover::OtherHost, run, &seen.head.ledger);
+        self.next_command = sanitized(&line);
         self
     }
 
@@ -169,13 +167,13 @@ impl StatusSummary {
             return self;
         }
         let run = &seen.head.run;
-        let mut told = Vec::new();
+        let mut retrying = Vec::new();
         TranscriptFollower::new(project.paths(&run.id).transcripts).poll(run, |turn, sign| {
             if let Progress::Retries { why } = sign {
-                told.push(format!("the client of {} tries again: {why}", turn.agent));
+                retrying.push(format!("the client of {} tries again: {why}", turn.agent));
             }
         });
-        if let [first, others @ ..] = told.as_slice() {
+        if let [first, others @ ..] = retrying.as_slice() {
             let more = match others.len() {
                 0 => String::new(),
                 more => format!(", and {more} more do"),
@@ -187,8 +185,10 @@ impl StatusSummary {
 
     /// Adds leftover processes. It searches all processes of the machine, which is slow.
     pub(crate) fn with_processes(self, seen: &Inspection) -> Self {
-        let left_running =
-            leftover_processes(seen).into_iter().map(|stray| sanitized(&stray.command)).collect();
+        let left_running = leftover_processes(seen)
+            .into_iter()
+            .map(|process| sanitized(&process.command))
+            .collect();
         Self { left_running, ..self }
     }
 }

@@ -4,7 +4,7 @@
 //! the costs of some clients from tokens, so with them every turn is charged in full. The user
 //! should know that before anything is spent.
 
-use raymond_backends::registry::{CLIENTS, ClientKind, Costs};
+use raymond_backends::registry::{CLIENTS, ClientKind, CostOrigin};
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::run::Settings;
 use raymond_core::workflow::{Reachability, State};
@@ -21,7 +21,7 @@ pub(crate) fn warnings(settings: &Settings, reachable: &Reachability<'_>) -> Vec
         let message = "--strict-budget has no effect without a budget";
         return vec![Diagnostic::warning("strict-without-budget", message)];
     }
-    let estimated = CLIENTS.iter().filter(|kind| kind.costs == Costs::Estimated);
+    let estimated = CLIENTS.iter().filter(|kind| kind.costs == CostOrigin::Estimated);
     estimated.filter_map(|kind| charged_in_full(kind, settings, &capped)).collect()
 }
 

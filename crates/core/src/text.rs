@@ -1,11 +1,13 @@
-//! Text for messages: counts, sizes, lists, excerpts, single lines, shell quoting, JSON pointers and
-//! the nearest name.
+//! Text for messages: counts, sizes, lists, excerpts, single lines, causes of errors, shell quoting,
+//! JSON pointers and the nearest name.
 //!
 //! Nothing here knows what the text is about.
 
 mod nearest;
 
 use std::borrow::Cow;
+use std::error::Error;
+use std::iter;
 
 pub use nearest::nearest;
 
@@ -25,6 +27,16 @@ pub fn excerpt_bytes<'t>(text: impl Into<Cow<'t, str>>, most: usize) -> Cow<'t, 
         return text;
     }
     Cow::Owned(format!("{}…", &text[..text.floor_char_boundary(most)]))
+}
+
+/// Returns the message of an error with the messages of its causes: `could not read x: not found`.
+pub fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let causes = iter::successors(error.source(), |cause: &&dyn Error| (*cause).source());
+    causes.fold(error.to_string(), |message, cause| {
+        let cause = cause.to_string();
+        // Transparent errors and some libraries end their own message with that of the cause.
+        if message.ends_with(&cause) { message } else { format!("{message}: {cause}") }
+    })
 }
 
 /// Joins the lines of a text that are not empty: `first / second`.
@@ -123,6 +135,36 @@ mod tests {
         let text = "\n  one two\n\n\tthree \n";
         assert_eq!(joined_lines(text), "one two / three");
         assert_eq!(joined_words(text), "one two three");
+    }
+
+    #[test]
+    fn repeated_cause_appears_once() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("{text}")]
+        struct Layered {
+            text: &'static str,
+            source: Option<Box<Layered>>,
+        }
+        let check = |texts: [&'static str; 3], expected: &str| {
+            let [outer, middle, inner] = texts;
+            let inner = Layered { text: inner, source: None };
+            let middle = Layered { text: middle, source: Some(Box::new(inner)) };
+            let outer = Layered { text: outer, source: Some(Box::new(middle)) };
+            assert_eq!(with_causes(&outer), expected);
+        };
+        check(
+            ["could not open a", "could not read b", "not found"],
+            "could not open a: could not read b: not found",
+        );
+        check(
+            ["could not read b: not found", "could not read b: not found", "not found"],
+            "could not read b: not found",
+        );
+        // Only at the end: elsewhere the text of the cause may mean something else.
+        check(
+            ["could not open end", "could not read b", "open"],
+            "could not open end: could not read b: open",
+        );
     }
 
     #[test]

@@ -47,12 +47,12 @@ impl Backends {
     pub(crate) fn check_states<'a>(
         &self,
         settings: &'a Settings,
-        survey: &Reachability<'a>,
+        reachable: &Reachability<'a>,
     ) -> Vec<Diagnostic> {
         // Capabilities first, then the checks of the caller: the user sees all of them at once.
-        let demand = Requirements { settings, catalog: &self.catalog() };
-        let words = self.check.iter().flat_map(|check| check(settings, survey));
-        demand.of_start(survey).into_iter().chain(words).collect()
+        let requirements = Requirements { settings, catalog: &self.catalog() };
+        let words = self.check.iter().flat_map(|check| check(settings, reachable));
+        requirements.of_start(reachable).into_iter().chain(words).collect()
     }
 
     /// Returns the capabilities of all backends.

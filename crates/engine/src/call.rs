@@ -23,6 +23,7 @@ use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::program::Answers;
 use raymond_core::run::{Ending, Input, Phase, Program, Run, Settings};
 use raymond_core::steps::answer::{GIVEN_UP, answer, attempts, results};
+use raymond_core::text::with_causes;
 use raymond_store::Root;
 use raymond_store::disk::{self, Memory};
 use raymond_store::lock::{self, Takeover};
@@ -59,7 +60,7 @@ pub struct Tool {
 
 /// The caller's connection to a running call.
 #[derive(Debug)]
-pub struct Follower {
+pub struct CallChannels {
     /// Ends the running step, and the call.
     pub cancel: CancellationToken,
     /// Receives progress. The caller may ignore it.
@@ -93,16 +94,16 @@ struct OpenCall {
 impl Tool {
     /// Answers one request. If the caller drops the future, the call is cancelled, but it still ends the
     /// processes that it started.
-    pub async fn call(&self, raw: impl Into<RawRequest>, follower: Follower) -> CallReply {
+    pub async fn call(&self, raw: impl Into<RawRequest>, channels: CallChannels) -> CallReply {
         let raw = raw.into();
-        let Follower { cancel, progress } = follower;
+        let CallChannels { cancel, progress } = channels;
         // A child token: the guard below must not cancel the caller's own token.
         let cancel = cancel.child_token();
         let _cancel_when_dropped = cancel.clone().drop_guard();
         let tool = self.clone();
-        let follower = Follower { cancel, progress };
+        let channels = CallChannels { cancel, progress };
         // A task of its own outlives a dropped future, and turns a panic into a reply.
-        let call = tokio::spawn(async move { tool.try_call(raw, follower).await });
+        let call = tokio::spawn(async move { tool.try_call(raw, channels).await });
         let reply = call.await.map(|reply| reply.unwrap_or_else(|refused| *refused));
         reply.unwrap_or_else(|broken| *internal(&broken.to_string()))
     }
@@ -110,7 +111,7 @@ impl Tool {
     async fn try_call(
         &self,
         raw: RawRequest,
-        follower: Follower,
+        channels: CallChannels,
     ) -> Result<CallReply, Box<CallReply>> {
         let request = raw
             .read()
@@ -119,7 +120,7 @@ impl Tool {
         // A caller without a `runId` keeps results and attempts itself and sends back those of the
         // last reply. A refusal must not lose them.
         let known = run.is_none().then(|| (request.results.clone(), request.attempts.clone()));
-        let reply = self.answer(request, follower).await;
+        let reply = self.answer(request, channels).await;
         reply.map_err(|mut refused| {
             if let Some(known) = known {
                 (refused.results, refused.attempts) = known;
@@ -132,7 +133,7 @@ impl Tool {
     async fn answer(
         &self,
         request: Request,
-        follower: Follower,
+        channels: CallChannels,
     ) -> Result<CallReply, Box<CallReply>> {
         let directory = self.workspaces.of(request.agent.as_deref())?;
         let workspace = Workspace::open(&directory).map_err(|unopened| {
@@ -146,7 +147,7 @@ impl Tool {
         }
         let place = directory.clone();
         let checking =
-            run_with_limit(&follower.cancel, move || check_request(request, &place, &workspace));
+            run_with_limit(&channels.cancel, move || check_request(request, &place, &workspace));
         let checked = checking.await.map_err(|given_up| match given_up {
             Unfinished::Cancelled => refused(ErrorCode::Cancelled, GIVEN_UP, Vec::new()),
             Unfinished::NoThread => refused(ErrorCode::Internal, blocking::NO_THREAD, Vec::new()),
@@ -156,14 +157,14 @@ impl Tool {
                 refused(ErrorCode::TooLarge, message, Vec::new())
             }
         })??;
-        self.work(checked, &directory, follower).await
+        self.work(checked, &directory, channels).await
     }
 
     async fn work(
         &self,
         checked: CheckedRequest,
         directory: &Path,
-        follower: Follower,
+        channels: CallChannels,
     ) -> Result<CallReply, Box<CallReply>> {
         let (run, schemas) = (checked.run.clone(), Arc::clone(&checked.schemas));
         let work = checked.prepared.definition.steps.clone();
@@ -178,7 +179,7 @@ impl Tool {
         process::end_abandoned(&Grace::default()).await;
         // Compiled once for the check of the request, and used again by the runner.
         owned.schemas = schemas;
-        let Follower { cancel, progress } = follower;
+        let CallChannels { cancel, progress } = channels;
         let mut reporter = ProgressReporter::new(progress);
         let driven = runner::drive_until_cancelled(
             owned,
@@ -188,8 +189,8 @@ impl Tool {
             &cancel,
         )
         .await;
-        let driven =
-            driven.map_err(|error| refused(ErrorCode::StoreFailed, chain(&error), Vec::new()))?;
+        let driven = driven
+            .map_err(|error| refused(ErrorCode::StoreFailed, with_causes(&error), Vec::new()))?;
         let ignored = call_inputs.ignored(&driven.head.run, run.as_ref());
         let reply = answer(driven.head.run, &work, run.as_ref());
         Ok(CallReply { ignored, ..reply })
@@ -400,17 +401,8 @@ fn own_error(run: &RunId, error: &OwnError) -> Box<CallReply> {
             (ErrorCode::RunLocked, format!("another call works on the run {run}"))
         }
         OwnError::Lock(lock::Error::OtherHost { .. } | lock::Error::Removed { .. })
-        | OwnError::ActiveCopy(_) => (ErrorCode::RunLocked, chain(error)),
-        _ => (ErrorCode::StoreFailed, chain(error)),
+        | OwnError::ActiveCopy(_) => (ErrorCode::RunLocked, with_causes(error)),
+        _ => (ErrorCode::StoreFailed, with_causes(error)),
     };
     refused(code, message, Vec::new())
-}
-
-/// Formats an error with its causes. A cause that a transparent error repeats is left out.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |message, cause| {
-        let cause = cause.to_string();
-        if message.ends_with(&cause) { message } else { format!("{message}: {cause}") }
-    })
 }

@@ -18,19 +18,19 @@ pub fn now() -> Timestamp {
 
 /// The clock of a process that drives a run: see [`OwnerClock`].
 #[derive(Debug)]
-pub(crate) struct Clock {
+pub(crate) struct RunClock {
     owner: OwnerClock,
     wall: fn() -> Timestamp,
     started: Instant,
 }
 
-impl Default for Clock {
+impl Default for RunClock {
     fn default() -> Self {
         Self { owner: OwnerClock::default(), wall: now, started: Instant::now() }
     }
 }
 
-impl Clock {
+impl RunClock {
     /// Returns the time for this run. While the run waits for a time, the clock does not go backwards:
     /// see [`OwnerClock`].
     pub(crate) fn now(&mut self, run: &Run) -> Timestamp {
@@ -67,7 +67,7 @@ mod tests {
     fn waiting_owner_ignores_a_clock_set_back() {
         static WALL: AtomicU64 = AtomicU64::new(5000);
         let wall = || Timestamp(WALL.load(Ordering::Relaxed));
-        let mut clock = Clock { wall, ..Clock::default() };
+        let mut clock = RunClock { wall, ..RunClock::default() };
         let mut run = Run { phase: Phase::Open, ..Run::default() };
         let retry = Timer::Retry("main".into());
         run.scheduler.timers.set(Timestamp(9000), retry.clone());

@@ -1,7 +1,7 @@
 //! One stream for every watcher of a run: durable records, progress of turns, and notes.
 //!
-//! The owner of a run sends its items to a [`RunWatcher`] as they happen. [`Follower`] reads the same
-//! items from the files of a run that another process drives. A screen therefore cannot
+//! The owner of a run sends its items to a [`RunWatcher`] as they happen. [`RunFollower`] reads the
+//! same items from the files of a run that another process drives. A screen therefore cannot
 //! distinguish the two, and shows the same. To draw the run, fold the records into a
 //! [`raymond_core::view::RunView`].
 
@@ -17,7 +17,7 @@ use raymond_core::run::{Record, Run};
 use raymond_core::time::Timestamp;
 use raymond_store::journal::{Line, Sum};
 
-pub use follower::{Followed, Follower, POLL_INTERVAL};
+pub use follower::{Followed, POLL_INTERVAL, RunFollower};
 pub use note::NoteKind;
 pub use transcripts::TranscriptFollower;
 
@@ -26,7 +26,7 @@ pub use transcripts::TranscriptFollower;
 pub enum FeedItem<'a> {
     /// A record is durable.
     Record {
-        cursor: Cursor,
+        cursor: FeedCursor,
         record: &'a Record,
         /// The run with the record applied.
         run: &'a Run,
@@ -47,18 +47,18 @@ pub trait RunWatcher {
 /// The checksum is chained, so two processes with equal cursors have read the same history. After a
 /// rewind the number may exist again, but with another checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cursor {
+pub struct FeedCursor {
     pub seq: u64,
     pub sum: Sum,
 }
 
-impl Cursor {
+impl FeedCursor {
     pub(crate) const fn of(line: &Line<'_>) -> Self {
         Self { seq: line.seq, sum: line.sum }
     }
 }
 
-impl fmt::Display for Cursor {
+impl fmt::Display for FeedCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Eight digits are enough to notice another history, and short enough for a URL.
         write!(f, "{}-{:.8}", self.seq, self.sum.as_str())

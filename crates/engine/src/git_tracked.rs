@@ -190,11 +190,11 @@ mod tests {
         let disk = std::sync::Arc::new(raymond_store::disk::Files);
         let root_directory = raymond_store::Root::in_directory(&root.join("p"));
         let project = Project { disk, root: root_directory };
-        let told = match check(&project, &RunId::new("r")) {
+        let message = match check(&project, &RunId::new("r")) {
             Ok(()) => String::new(),
             Err(refused) => refused.to_string(),
         };
-        assert_eq!(told.replace(root.to_str().unwrap(), ""), expected, "{files:?}");
+        assert_eq!(message.replace(root.to_str().unwrap(), ""), expected, "{files:?}");
     }
 
     #[test]

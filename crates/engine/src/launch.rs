@@ -77,7 +77,7 @@ impl OwnedRun {
         let journal = journal.with_ballast(ballast);
         let blobs = project.blobs(&paths);
         let pin = Pin::of(&prepared.loaded);
-        let mut put = |bytes: &[u8]| observe::Blobs::put(&blobs, bytes);
+        let mut put = |bytes: &[u8]| observe::BlobStore::put(&blobs, bytes);
         let input = launch.input.map(|text| Value::keep(&text, &mut put)).transpose()?;
         let start = Start {
             run: launch.run,

@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 
 /// The store of large values. The blobs of a run are in its directory; an executor on another host
 /// has another store.
-pub trait Blobs {
+pub trait BlobStore {
     type Error;
 
     /// Stores bytes under their hash.
@@ -25,7 +25,7 @@ pub trait Blobs {
     fn get(&self, hash: &Hash) -> Result<Vec<u8>, Self::Error>;
 }
 
-impl Blobs for raymond_store::Blobs {
+impl BlobStore for raymond_store::Blobs {
     type Error = raymond_store::blobs::Error;
 
     fn put(&self, bytes: &[u8]) -> Result<Hash, Self::Error> {
@@ -38,12 +38,12 @@ impl Blobs for raymond_store::Blobs {
 }
 
 /// Stores the result of a step.
-pub fn store<B: Blobs>(blobs: &B, json: Json, ok: bool) -> Result<Stored, B::Error> {
+pub fn store<B: BlobStore>(blobs: &B, json: Json, ok: bool) -> Result<Stored, B::Error> {
     Stored::keep(json, ok, &mut |bytes: &[u8]| blobs.put(bytes))
 }
 
 /// Returns the text of a value. Bytes that are not UTF-8 are replaced.
-pub fn load<B: Blobs>(blobs: &B, value: &Value) -> Result<String, B::Error> {
+pub fn load<B: BlobStore>(blobs: &B, value: &Value) -> Result<String, B::Error> {
     match value {
         Value::Inline(text) => Ok(text.clone()),
         Value::Blob(blob) => {
@@ -55,7 +55,7 @@ pub fn load<B: Blobs>(blobs: &B, value: &Value) -> Result<String, B::Error> {
 }
 
 /// Reads the tags of a final text. Large values become blobs.
-pub fn read_final_text<B: Blobs>(
+pub fn read_final_text<B: BlobStore>(
     text: &str,
     source: Source,
     cwd: &Path,
@@ -69,7 +69,7 @@ pub fn read_final_text<B: Blobs>(
 }
 
 /// Reads the reply of a client, if there is one.
-pub fn read_answer<B: Blobs>(
+pub fn read_answer<B: BlobStore>(
     answer: Answer,
     source: Source,
     cwd: &Path,

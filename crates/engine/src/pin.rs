@@ -69,7 +69,7 @@ impl Pin {
     pub fn store(&self, blobs: &Blobs) -> Result<Value, PinError> {
         let text =
             serde_json::to_string(self).map_err(|error| PinError::Unreadable(error.to_string()))?;
-        let mut put = |bytes: &[u8]| crate::observe::Blobs::put(blobs, bytes);
+        let mut put = |bytes: &[u8]| crate::observe::BlobStore::put(blobs, bytes);
         Ok(Value::keep(&text, &mut put)?)
     }
 

@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 pub use signals::{Signal, Signals};
 
 use crate::backends::Backends;
-use crate::clock::{self, Clock};
+use crate::clock::{self, RunClock};
 use crate::driver::{Driver, DriverError, Head};
 use crate::feed::{FeedItem, NoteKind, RunWatcher};
 use crate::owned::{OwnError, OwnedRun};
@@ -109,7 +109,7 @@ struct Runner<'w> {
     reports: UnboundedReceiver<TurnReport>,
     progress_reports: UnboundedReceiver<TurnProgress>,
     directory: RunDirectory,
-    clock: Clock,
+    clock: RunClock,
     signal: Option<Signal>,
     shutdown: Shutdown,
     /// The last reported mistake in the edited states of an unpinned run: each is reported once.
@@ -181,7 +181,7 @@ impl<'w> Runner<'w> {
             reports,
             progress_reports,
             directory,
-            clock: Clock::default(),
+            clock: RunClock::default(),
             signal: None,
             shutdown: Shutdown::Graceful,
             reported_mistake: None,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use raymond_core::crayfish::{Document, Problem, ProblemCode, reading};
 use raymond_core::value::Hash;
-use raymond_schema::{Fault, Kind, Library, NoLibrary, Schema};
+use raymond_schema::{Kind, Library, NoLibrary, Schema, SchemaFault};
 use serde_json::Value;
 
 /// The most bytes of all schemas of a document, each with everything that it refers to. The pinned
@@ -70,7 +70,7 @@ impl Schemas {
         let Some(schema) = schema else { return Vec::new() };
         match self.compiled(schema) {
             Ok(schema) => {
-                let of_value = |fault: Fault| Problem::of_value(fault.path, fault.message);
+                let of_value = |fault: SchemaFault| Problem::of_value(fault.path, fault.message);
                 schema.errors(value).into_iter().map(of_value).collect()
             }
             // Pinning has compiled the schema before. If this release cannot, no value is valid.
@@ -79,7 +79,7 @@ impl Schemas {
     }
 
     /// Compiles a bundled schema, which refers to nothing outside itself.
-    fn compiled(&self, schema: &Value) -> Result<Arc<Schema>, Vec<Fault>> {
+    fn compiled(&self, schema: &Value) -> Result<Arc<Schema>, Vec<SchemaFault>> {
         let hash = Hash::of(schema.to_string().as_bytes());
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned();
         if let Some(known) = known {
@@ -97,8 +97,8 @@ pub fn schema_problems(source: &Value, at: &str, library: &dyn Library) -> Vec<P
     Schema::compile(source, library).err().map(|faults| located(faults, at)).unwrap_or_default()
 }
 
-fn located(faults: Vec<Fault>, at: &str) -> Vec<Problem> {
-    let problem = |fault: Fault| {
+fn located(faults: Vec<SchemaFault>, at: &str) -> Vec<Problem> {
+    let problem = |fault: SchemaFault| {
         Problem::new(format!("{at}{}", fault.path), problem_code(fault.kind), fault.message)
     };
     faults.into_iter().map(problem).collect()

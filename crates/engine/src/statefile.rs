@@ -81,7 +81,7 @@ struct State<'r> {
 }
 
 #[derive(Serialize)]
-struct AgentRow<'r> {
+struct AgentEntry<'r> {
     current_state: String,
     cwd: &'r str,
     failure: Option<String>,
@@ -141,16 +141,16 @@ fn agents<S: Serializer>(run: &Run, serializer: S) -> Result<S::Ok, S::Error> {
     // In order of creation, which a reader expects; the map is in order of name.
     let mut agents: Vec<&Agent> = run.agents.values().collect();
     agents.sort_by_key(|agent| agent.born);
-    serializer.collect_seq(agents.into_iter().map(agent_row))
+    serializer.collect_seq(agents.into_iter().map(agent_entry))
 }
 
-fn agent_row(agent: &Agent) -> AgentRow<'_> {
+fn agent_entry(agent: &Agent) -> AgentEntry<'_> {
     let (status, failure) = match &agent.status {
         AgentStatus::Live => ("live", None),
         AgentStatus::Held(_) => ("waiting: agents", None),
         AgentStatus::Failed { failure, .. } => ("failed", Some(failure.to_string())),
     };
-    AgentRow {
+    AgentEntry {
         current_state: agent.visit.location.to_string(),
         cwd: &agent.cwd,
         failure,

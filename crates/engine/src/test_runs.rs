@@ -154,20 +154,20 @@ pub(crate) fn stopped(turn: &TurnId, attempt: u32) -> Input {
 /// works until it is cancelled.
 pub(crate) struct Client {
     says: &'static str,
-    attached: Found,
+    attached: AttachedClient,
     /// The turns that it was asked to answer or to follow.
     pub(crate) followed: Mutex<Vec<StartedTurn>>,
 }
 
 /// The state of the client when a new owner looks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum AttachedClient {
     Running,
     Finished,
 }
 
 impl Client {
-    pub(crate) fn new(attached: Found, says: &'static str) -> Arc<Self> {
+    pub(crate) fn new(attached: AttachedClient, says: &'static str) -> Arc<Self> {
         Arc::new(Self { says, attached, followed: Mutex::default() })
     }
 
@@ -214,8 +214,8 @@ impl Backend for Client {
 
     fn attach(&self, _: &StartedTurn) -> AttachResult {
         match self.attached {
-            Found::Running => AttachResult::Running,
-            Found::Finished => AttachResult::Ended(self.says()),
+            AttachedClient::Running => AttachResult::Running,
+            AttachedClient::Finished => AttachResult::Ended(self.says()),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! It is read when the protocol asks for it, after the checks of caller, address and headers. Arguments
 //! that are too deep for the protocol's own reader are passed beside the request, and so is the
-//! [`Place`] of the request.
+//! [`RequestPermit`] of the request.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,7 +14,7 @@ use hyper::body::{Body, Bytes, Frame, Incoming};
 use rmcp::model::{Extensions, JsonObject};
 
 use crate::LONGEST;
-use crate::load::{self, Busy, Load, Place};
+use crate::load::{self, Busy, Load, RequestPermit};
 use crate::message::{self, Unread};
 
 /// How long a body may take to arrive. The longest has 64 MiB, so this needs 9 Mbit/s; most have a few KB.
@@ -69,7 +69,7 @@ impl Refusal {
 
 /// The place of a request, passed beside it: it is released when the request is dropped.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct PlaceSlot(Arc<OnceLock<Arc<Place>>>);
+pub(crate) struct PermitSlot(Arc<OnceLock<Arc<RequestPermit>>>);
 
 type Text = Result<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -80,7 +80,7 @@ pub(crate) struct Message(Option<Pin<Box<dyn Future<Output = Text> + Send>>>);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequestExtras {
     pub(crate) arguments: Arguments,
-    pub(crate) place: PlaceSlot,
+    pub(crate) place: PermitSlot,
     pub(crate) refusal: Refusal,
 }
 
@@ -141,7 +141,7 @@ async fn read(body: Incoming, load: &Load, extras: &RequestExtras) -> Result<Byt
 
 // The bytes are copied, because a client can send them in chunks of one byte, and each would keep a
 // buffer of its own.
-async fn collect(mut body: Incoming, place: &Place) -> Result<Vec<u8>, Failed> {
+async fn collect(mut body: Incoming, place: &RequestPermit) -> Result<Vec<u8>, Failed> {
     let announced = body.size_hint().lower();
     // Refused before anything is read. A body without a length is counted below.
     if announced > LONGEST as u64 {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use raymond_core::crayfish::envelope::CallReply;
 use raymond_core::crayfish::error_code::ErrorCode;
-use raymond_engine::call::{Follower, RawRequest};
+use raymond_engine::call::{CallChannels, RawRequest};
 use rmcp::ErrorData;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
@@ -142,8 +142,8 @@ impl Calls {
         let token = self.ending.child_token();
         let _cancelled_on_drop = token.clone().drop_guard();
         let (progress, reports) = mpsc::unbounded_channel();
-        let follower = Follower { cancel: token.clone(), progress };
-        let mut answered = match self.start(sent, permit, follower) {
+        let channels = CallChannels { cancel: token.clone(), progress };
+        let mut answered = match self.start(sent, permit, channels) {
             Ok(answered) => answered,
             Err(error) => return internal(&format!("no thread could be started: {error}")),
         };
@@ -169,7 +169,7 @@ impl Calls {
         &self,
         sent: RawRequest,
         permit: CallPermit,
-        follower: Follower,
+        channels: CallChannels,
     ) -> std::io::Result<oneshot::Receiver<CallReply>> {
         // Counted before the thread starts, so that `idle` cannot miss it.
         self.running.send_modify(|running| *running += 1);
@@ -179,7 +179,7 @@ impl Calls {
         let call = move || {
             let _running = running;
             // The receiver of a cancelled call may be dropped.
-            answer.send(host.call(sent, follower)).ok();
+            answer.send(host.call(sent, channels)).ok();
         };
         thread::Builder::new().name("call".to_owned()).spawn(call)?;
         Ok(answered)

@@ -100,8 +100,8 @@ pub(crate) fn read(responses: InputResponses) -> Answers {
     let mut answers = Answers::default();
     for (id, response) in responses {
         match answer(response) {
-            Some(Answer::Filled(output)) => drop(answers.filled.insert(id, output)),
-            Some(Answer::Said(text)) => drop(answers.said.insert(id, text)),
+            Some(FormAnswer::Filled(output)) => drop(answers.filled.insert(id, output)),
+            Some(FormAnswer::Said(text)) => drop(answers.said.insert(id, text)),
             None => answers.refused = true,
         }
     }
@@ -109,19 +109,19 @@ pub(crate) fn read(responses: InputResponses) -> Answers {
 }
 
 #[derive(Debug, PartialEq)]
-enum Answer {
+enum FormAnswer {
     Filled(Json),
     Said(String),
 }
 
-fn answer(mut response: Json) -> Option<Answer> {
+fn answer(mut response: Json) -> Option<FormAnswer> {
     if let Some(action) = response.get("action") {
         let accepted = action == "accept";
         // An answer that was declined or cancelled may still have content.
         let content = response.get_mut("content").filter(|_| accepted);
-        return content.map(|content| Answer::Filled(content.take()));
+        return content.map(|content| FormAnswer::Filled(content.take()));
     }
-    Some(Answer::Said(match response.get("content")? {
+    Some(FormAnswer::Said(match response.get("content")? {
         Json::Array(blocks) => blocks.iter().filter_map(text).collect::<String>(),
         block => text(block)?.to_owned(),
     }))
@@ -137,14 +137,14 @@ mod tests {
 
     #[test]
     fn answers_come_from_models_and_forms() {
-        let check = |response: Json, expected: Option<Answer>| {
+        let check = |response: Json, expected: Option<FormAnswer>| {
             assert_eq!(answer(response.clone()), expected, "{response}");
         };
         let said = |content: Json| json!({ "role": "assistant", "model": "m", "content": content });
         let text = |text: &str| json!({ "type": "text", "text": text });
-        check(said(text("no JSON")), Some(Answer::Said("no JSON".to_owned())));
-        check(said(json!([text("[1,"), text("2]")])), Some(Answer::Said("[1,2]".to_owned())));
-        let filled = Answer::Filled(json!({ "a": 1 }));
+        check(said(text("no JSON")), Some(FormAnswer::Said("no JSON".to_owned())));
+        check(said(json!([text("[1,"), text("2]")])), Some(FormAnswer::Said("[1,2]".to_owned())));
+        let filled = FormAnswer::Filled(json!({ "a": 1 }));
         check(json!({ "action": "accept", "content": { "a": 1 } }), Some(filled));
         check(json!({ "action": "accept" }), None);
         check(json!({ "action": "decline" }), None);

@@ -2,14 +2,14 @@
 
 use raymond_core::crayfish::envelope::CallReply;
 use raymond_core::ids::RunId;
-use raymond_engine::call::{Follower, RawRequest};
+use raymond_engine::call::{CallChannels, RawRequest};
 use raymond_engine::project::Project;
 use serde_json::Value as Json;
 
 /// Answers requests. Every method may block: the server calls none on a thread of its runtime.
 pub trait Host: Send + Sync + 'static {
     /// Answers one call of the tool, on its own thread.
-    fn call(&self, sent: RawRequest, follower: Follower) -> CallReply;
+    fn call(&self, sent: RawRequest, channels: CallChannels) -> CallReply;
 
     /// Returns the project with the runs of an agent, or of this server.
     fn project(&self, agent: Option<&str>) -> Result<Project, String>;

@@ -3,9 +3,10 @@
 //! An unreadable line is answered with an error from [`message`] and does no harm. The end of the input
 //! ends all calls.
 //!
-//! A request takes a [`Place`] until its answer is written. Without a free place, further requests are
-//! answered with an error, and reading continues, so that a full server still receives cancellations. If
-//! the client does not read its answers either, reading stops. So memory is bounded for any client.
+//! A request takes a [`RequestPermit`] until its answer is written. Without a free permit, further
+//! requests are answered with an error, and reading continues, so that a full server still receives
+//! cancellations. If the client does not read its answers either, reading stops. So memory is bounded
+//! for any client.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,7 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::LONGEST;
-use crate::load::{self, Load, Place};
+use crate::load::{self, Load, RequestPermit};
 use crate::message::{self, Unread};
 
 /// A connection with one message per line.
@@ -44,9 +45,9 @@ pub(crate) struct Lines<R> {
 /// The place of a request that was read.
 enum Held {
     /// Its answer is not written yet.
-    Asked(Arc<Place>),
+    Asked(Arc<RequestPermit>),
     /// It gets no answer. Its id cannot be reused while its handler still has the place.
-    Cancelled(Weak<Place>),
+    Cancelled(Weak<RequestPermit>),
 }
 
 /// A line to be written, and the receiver of the result.

@@ -32,7 +32,7 @@ pub(crate) struct Load {
 
 /// The place of one request. It is released when the last copy of its `Arc` is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct RequestPermit {
     _counted: OwnedSemaphorePermit,
     memory: Arc<Semaphore>,
     reserved: Mutex<Option<OwnedSemaphorePermit>>,
@@ -60,14 +60,14 @@ impl Default for Load {
 
 impl Load {
     /// Returns a place for a request whose message is not known yet.
-    pub(crate) fn place(&self) -> Result<Arc<Place>, Busy> {
+    pub(crate) fn place(&self) -> Result<Arc<RequestPermit>, Busy> {
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| Busy)?;
         let memory = Arc::clone(&self.memory);
-        Ok(Arc::new(Place { _counted: place, memory, reserved: Mutex::default() }))
+        Ok(Arc::new(RequestPermit { _counted: place, memory, reserved: Mutex::default() }))
     }
 }
 
-impl Place {
+impl RequestPermit {
     /// Reserves this many more bytes for the message of the request.
     pub(crate) fn reserve(&self, bytes: usize) -> Result<(), Busy> {
         // Rounded up, so that many small messages cannot exceed the sum.

@@ -22,7 +22,7 @@ use crate::keywords::is_schema;
 use crate::message::cut;
 use crate::pointer::{join, split_first};
 use crate::reference::Reference;
-use crate::{Fault, Kind, Library, NESTING_MAX, validation};
+use crate::{Kind, Library, NESTING_MAX, SchemaFault, validation};
 
 /// A schema without references to other documents.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ enum Origin {
 }
 
 /// Reads a schema and all documents that it refers to.
-pub(crate) fn gather(source: &Value, library: &dyn Library) -> Result<Bundle, Vec<Fault>> {
+pub(crate) fn gather(source: &Value, library: &dyn Library) -> Result<Bundle, Vec<SchemaFault>> {
     let mut gatherer = Gatherer { library, faults: Vec::new() };
     let start = gatherer.start(source).ok_or_else(|| gatherer.faults.clone());
     let Start { value, origin, dialect } = start?;
@@ -90,7 +90,7 @@ pub(crate) fn gather(source: &Value, library: &dyn Library) -> Result<Bundle, Ve
 
 struct Gatherer<'a> {
     library: &'a dyn Library,
-    faults: Vec<Fault>,
+    faults: Vec<SchemaFault>,
 }
 
 /// The document that a bundle is built around.
@@ -187,16 +187,17 @@ impl Gatherer<'_> {
             }
             Err(faults) => {
                 // Their paths start at the document; a user needs paths from the given schema.
-                let from_origin =
-                    |Fault { path, kind, message }: Fault| origin.fault(&path, kind, message);
+                let from_origin = |SchemaFault { path, kind, message }: SchemaFault| {
+                    origin.fault(&path, kind, message)
+                };
                 self.faults.extend(faults.into_iter().map(from_origin));
             }
         }
     }
 }
 
-fn read(value: &Value, nesting: usize, dialect: Dialect) -> Result<Index, Vec<Fault>> {
-    let fault = |at: &str, kind, message: String| Err(vec![Fault::new(at, kind, message)]);
+fn read(value: &Value, nesting: usize, dialect: Dialect) -> Result<Index, Vec<SchemaFault>> {
+    let fault = |at: &str, kind, message: String| Err(vec![SchemaFault::new(at, kind, message)]);
     if !is_schema(value) {
         return fault("", Kind::Invalid, "a schema is an object or a boolean".to_owned());
     }
@@ -254,14 +255,14 @@ impl Origin {
         Self::Named { name: name.to_owned(), at: at.to_owned() }
     }
 
-    fn fault(&self, at: &str, kind: Kind, message: String) -> Fault {
+    fn fault(&self, at: &str, kind: Kind, message: String) -> SchemaFault {
         match self {
-            Self::Given => Fault::new(at, kind, message),
+            Self::Given => SchemaFault::new(at, kind, message),
             Self::Named { name, at: named } if at.is_empty() => {
-                Fault::new(named, kind, format!("in `{name}`: {message}"))
+                SchemaFault::new(named, kind, format!("in `{name}`: {message}"))
             }
             Self::Named { name, at: named } => {
-                Fault::new(named, kind, format!("in `{name}` at {at}: {message}"))
+                SchemaFault::new(named, kind, format!("in `{name}` at {at}: {message}"))
             }
         }
     }
@@ -281,7 +282,7 @@ impl Bundle {
     }
 
     /// Returns a fault at a place of the bundle, reported where its cause was written.
-    pub(crate) fn fault(&self, place: &str, kind: Kind, message: String) -> Fault {
+    pub(crate) fn fault(&self, place: &str, kind: Kind, message: String) -> SchemaFault {
         let inside = |document: &&Document| {
             let rest = place.strip_prefix(document.place.as_str());
             // The root has an empty place, which is a prefix of everything, so it is only the
@@ -292,13 +293,13 @@ impl Bundle {
         let document = self.documents.iter().find(inside).or_else(|| self.documents.first());
         match document {
             Some(found) => found.origin.fault(&place[found.place.len()..], kind, message),
-            None => Fault::new(place, kind, message),
+            None => SchemaFault::new(place, kind, message),
         }
     }
 
     /// Returns faults for dynamic references whose target depends on the referring document. A bundle has
     /// no resources that could distinguish them.
-    fn ambiguous_references(&self) -> Vec<Fault> {
+    fn ambiguous_references(&self) -> Vec<SchemaFault> {
         let dynamic: Vec<_> = self.documents.iter().flat_map(|d| &d.index.dynamic).collect();
         let recursive: usize = self.documents.iter().map(|d| d.index.recursive.len()).sum();
         let mut faults = Vec::new();

@@ -6,7 +6,7 @@ use crate::bundle::Bundle;
 use crate::message::describe;
 use crate::stack_bound::{StackBound, StackExceeded};
 use crate::validation::too_deep;
-use crate::{Fault, Kind};
+use crate::{Kind, SchemaFault};
 
 /// The most backtracking steps of a regular expression with lookaround or backreferences, which take a
 /// few milliseconds. It is enough to look at a text of as many characters one by one. All other
@@ -16,7 +16,7 @@ const BACKTRACKS_MAX: usize = 100_000;
 /// The most bytes of a compiled regular expression: 4 MiB.
 const PATTERN_MAX: usize = 4 * 1024 * 1024;
 
-pub(crate) fn compile(bundle: &Bundle) -> Result<Validator, Vec<Fault>> {
+pub(crate) fn compile(bundle: &Bundle) -> Result<Validator, Vec<SchemaFault>> {
     let built = StackBound::compile(bundle.nesting, || {
         let patterns = PatternOptions::fancy_regex();
         let patterns = patterns.backtrack_limit(BACKTRACKS_MAX).size_limit(PATTERN_MAX);
@@ -28,5 +28,5 @@ pub(crate) fn compile(bundle: &Bundle) -> Result<Validator, Vec<Fault>> {
             vec![bundle.fault(&place, Kind::Invalid, describe(&error, &bundle.value))]
         })
     });
-    built.unwrap_or_else(|StackExceeded| Err(vec![Fault::new("", Kind::TooDeep, too_deep())]))
+    built.unwrap_or_else(|StackExceeded| Err(vec![SchemaFault::new("", Kind::TooDeep, too_deep())]))
 }

@@ -11,7 +11,7 @@ use crate::dialect::Dialect;
 use crate::keywords;
 use crate::pointer::{join, split_first};
 use crate::reference::Reference;
-use crate::{Fault, Kind};
+use crate::{Kind, SchemaFault};
 
 /// The index of a document. Places are JSON pointers.
 #[derive(Debug, Default)]
@@ -65,7 +65,7 @@ impl Keyword {
 }
 
 /// Indexes a document, or returns its faults.
-pub(crate) fn index(document: &Value, dialect: Dialect) -> Result<Index, Vec<Fault>> {
+pub(crate) fn index(document: &Value, dialect: Dialect) -> Result<Index, Vec<SchemaFault>> {
     let mut reader =
         Reader { document, dialect, found: Index::default(), faults: Vec::new(), open: Vec::new() };
     reader.walk(String::new(), String::new());
@@ -97,7 +97,7 @@ struct Reader<'a> {
     document: &'a Value,
     dialect: Dialect,
     found: Index,
-    faults: Vec<Fault>,
+    faults: Vec<SchemaFault>,
     open: Vec<Open>,
 }
 
@@ -174,7 +174,7 @@ impl Reader<'_> {
             }
             Err(message) => (Kind::Invalid, message),
         };
-        self.faults.push(Fault::new(join(at, "$schema"), kind, message));
+        self.faults.push(SchemaFault::new(join(at, "$schema"), kind, message));
     }
 
     fn anchor(&mut self, at: &str, resource: &str, name: Option<&str>) {
@@ -184,7 +184,7 @@ impl Reader<'_> {
         // The same place may be seen twice: `$anchor` and `$dynamicAnchor` can have the same name.
         if before.is_some_and(|before| before != at) {
             let message = format!("the anchor `{name}` appears twice");
-            self.faults.push(Fault::new(at.to_owned(), Kind::Invalid, message));
+            self.faults.push(SchemaFault::new(at.to_owned(), Kind::Invalid, message));
         }
     }
 
@@ -202,7 +202,7 @@ impl Reader<'_> {
                 Ok(Reference::Name(name)) if *keyword != Keyword::Ref => {
                     let message =
                         format!("a `{}` stays in its document, unlike `{name}`", keyword.text());
-                    self.faults.push(Fault::new(
+                    self.faults.push(SchemaFault::new(
                         join(at, keyword.text()),
                         Kind::Reference,
                         message,
@@ -215,7 +215,7 @@ impl Reader<'_> {
                     resource: resource.to_owned(),
                 }),
                 Err(message) => {
-                    self.faults.push(Fault::new(
+                    self.faults.push(SchemaFault::new(
                         join(at, keyword.text()),
                         Kind::Reference,
                         message,
@@ -243,7 +243,11 @@ impl Reader<'_> {
         match target {
             Ok(target) => self.found.sites.push(Site { at, keyword, target }),
             Err(message) => {
-                self.faults.push(Fault::new(join(&at, keyword.text()), Kind::Reference, message));
+                self.faults.push(SchemaFault::new(
+                    join(&at, keyword.text()),
+                    Kind::Reference,
+                    message,
+                ));
             }
         }
     }

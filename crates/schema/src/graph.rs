@@ -11,7 +11,7 @@ use crate::bundle::Bundle;
 use crate::cost_bound::deepest;
 use crate::keywords::{About, inner};
 use crate::stack_bound::StackBound;
-use crate::{Fault, Kind};
+use crate::{Kind, SchemaFault};
 
 /// The most schemas about one value that may be nested; bounds the stack.
 // At this limit, `stack_bound::LEVELS_MAX` still allows a value of 31 levels.
@@ -23,7 +23,7 @@ const CHAIN_MAX: usize = 1000;
 const WAYS_MAX: u64 = 1_000_000;
 
 /// Returns the stack that a schema needs, or a fault if it exceeds a limit.
-pub(crate) fn measure(bundle: &Bundle) -> Result<StackBound, Vec<Fault>> {
+pub(crate) fn measure(bundle: &Bundle) -> Result<StackBound, Vec<SchemaFault>> {
     let graph = Graph::of(bundle);
     let measured = match graph.measure() {
         Ok(measured) => measured,
@@ -36,7 +36,7 @@ pub(crate) fn measure(bundle: &Bundle) -> Result<StackBound, Vec<Fault>> {
     };
     let chain = measured.iter().map(|node| node.chain).max().unwrap_or(1);
     let ways = measured.iter().map(|node| node.ways).max().unwrap_or(1);
-    let fault = |kind, message| Err(vec![Fault::new("", kind, message)]);
+    let fault = |kind, message| Err(vec![SchemaFault::new("", kind, message)]);
     if chain > CHAIN_MAX {
         let message =
             format!("one value leads through {chain} schemas, and {CHAIN_MAX} are the most");

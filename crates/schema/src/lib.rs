@@ -62,7 +62,7 @@ impl Library for NoLibrary {
 /// A fault of a schema or a value, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {message}")]
-pub struct Fault {
+pub struct SchemaFault {
     /// A JSON pointer into the given schema or into the value. A fault in a named document is reported
     /// at the reference to it.
     pub path: String,
@@ -93,7 +93,7 @@ pub enum Kind {
     Value,
 }
 
-impl Fault {
+impl SchemaFault {
     fn new(path: impl Into<String>, kind: Kind, message: impl Into<String>) -> Self {
         Self { path: path.into(), kind, message: message.into() }
     }
@@ -109,7 +109,7 @@ pub struct Schema {
 
 impl Schema {
     /// Reads a schema and all documents it refers to, or returns all faults that were found.
-    pub fn compile(source: &Value, library: &dyn Library) -> Result<Self, Vec<Fault>> {
+    pub fn compile(source: &Value, library: &dyn Library) -> Result<Self, Vec<SchemaFault>> {
         let bundle = bundle::gather(source, library)?;
         // Measured before compiling, because the validator itself recurses without a limit.
         let stack = graph::measure(&bundle)?;
@@ -124,7 +124,7 @@ impl Schema {
     }
 
     /// Returns the faults of a value, at most [`FAULTS_MAX`].
-    pub fn errors(&self, value: &Value) -> Vec<Fault> {
+    pub fn errors(&self, value: &Value) -> Vec<SchemaFault> {
         validation::errors(&self.validator, &self.bundled, &self.stack, value)
     }
 }

@@ -30,7 +30,7 @@ impl Library for Shelf {
     }
 }
 
-fn compile(source: &Value, documents: Value) -> Result<Schema, Vec<Fault>> {
+fn compile(source: &Value, documents: Value) -> Result<Schema, Vec<SchemaFault>> {
     Schema::compile(source, &Shelf::of(documents))
 }
 
@@ -525,7 +525,7 @@ fn a_library_may_be_a_function() {
     let schema = Schema::compile(&json!({"$ref": "A"}), &library).unwrap();
     assert_eq!(schema.bundled(), &json!({"type": "string"}));
     let missing = Schema::compile(&json!({"$ref": "A"}), &NoLibrary).unwrap_err();
-    assert_eq!(missing, [Fault::new("/$ref", Kind::Missing, "there is no schema named `A`")]);
+    assert_eq!(missing, [SchemaFault::new("/$ref", Kind::Missing, "there is no schema named `A`")]);
 }
 
 #[test]

@@ -10,10 +10,14 @@ use serde_json::Value;
 use crate::dialect::Dialect;
 use crate::message::{cut, describe};
 use crate::stack_bound::{StackBound, StackExceeded};
-use crate::{FAULTS_MAX, Fault, Kind};
+use crate::{FAULTS_MAX, Kind, SchemaFault};
 
 /// Returns the faults of a document as a schema of its draft.
-pub(crate) fn schema_faults(document: &Value, nesting: usize, dialect: Dialect) -> Vec<Fault> {
+pub(crate) fn schema_faults(
+    document: &Value,
+    nesting: usize,
+    dialect: Dialect,
+) -> Vec<SchemaFault> {
     let found = StackBound::compile(nesting, || {
         let validator = match dialect {
             Dialect::Draft4 => draft4::meta::validator(),
@@ -24,12 +28,12 @@ pub(crate) fn schema_faults(document: &Value, nesting: usize, dialect: Dialect) 
         };
         let fault = |error: ValidationError<'_>| {
             let path = error.instance_path().to_string();
-            Fault::new(path, Kind::Invalid, describe(&error, &Value::Null))
+            SchemaFault::new(path, Kind::Invalid, describe(&error, &Value::Null))
         };
         let errors = collect_errors(&validator, document, &META);
         errors.into_iter().map(fault).collect()
     });
-    found.unwrap_or_else(|StackExceeded| vec![Fault::new("", Kind::TooDeep, too_deep())])
+    found.unwrap_or_else(|StackExceeded| vec![SchemaFault::new("", Kind::TooDeep, too_deep())])
 }
 
 /// Returns the faults of a value.
@@ -38,7 +42,7 @@ pub(crate) fn errors(
     schema: &Value,
     stack: &StackBound,
     value: &Value,
-) -> Vec<Fault> {
+) -> Vec<SchemaFault> {
     let depth = depth(value);
     let found = stack.check(depth, || {
         // `is_valid` is much faster than collecting errors, and most values are valid.
@@ -46,16 +50,20 @@ pub(crate) fn errors(
             return Vec::new();
         }
         let fault = |error: ValidationError<'_>| {
-            Fault::new(cut(error.instance_path()), Kind::Value, describe(&error, schema))
+            SchemaFault::new(cut(error.instance_path()), Kind::Value, describe(&error, schema))
         };
         let errors = collect_errors(validator, value, &Size::of(schema));
-        let faults: Vec<Fault> = errors.into_iter().map(fault).collect();
-        if faults.is_empty() { vec![Fault::new("", Kind::Value, TOO_MANY_ERRORS)] } else { faults }
+        let faults: Vec<SchemaFault> = errors.into_iter().map(fault).collect();
+        if faults.is_empty() {
+            vec![SchemaFault::new("", Kind::Value, TOO_MANY_ERRORS)]
+        } else {
+            faults
+        }
     });
     found.unwrap_or_else(|StackExceeded| {
         let message =
             format!("the value has {depth} levels, more than this schema can be checked on");
-        vec![Fault::new("", Kind::Value, message)]
+        vec![SchemaFault::new("", Kind::Value, message)]
     })
 }
 

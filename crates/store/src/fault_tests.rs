@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::ballast::{Freed, SIZE};
-use crate::disk::memory::{Fault, Operation, PAGE};
+use crate::disk::memory::{DiskFault, Operation, PAGE};
 use crate::disk::{Disk as _, DiskErrorKind, Memory, Open};
 use crate::host::Life;
 use crate::journal::{Error, Lines};
@@ -27,7 +27,7 @@ fn bodies(lines: &Lines) -> Vec<&str> {
     bodies.collect()
 }
 
-fn fail(memory: &Memory, operation: Operation, fault: Fault) {
+fn fail(memory: &Memory, operation: Operation, fault: DiskFault) {
     memory.set_hook(Some(Box::new(move |call| (call.operation == operation).then_some(fault))));
 }
 
@@ -64,14 +64,14 @@ fn record_of_another_owner_is_never_overwritten() {
 fn short_write_is_undone_and_tried_again() {
     let memory = Memory::new(0);
     let mut journal = create(&memory);
-    memory.plan(memory.call_count() + 1, Fault::Short(5));
+    memory.plan(memory.call_count() + 1, DiskFault::Short(5));
     let called = operations(&memory, || {
         assert_eq!(journal.append(b"{\"n\":1}").unwrap(), 1);
     });
     let undone = [Operation::Write, Operation::Truncate, Operation::Sync];
     assert_eq!(called[1..4], undone);
     assert_eq!(called[4..], [Operation::Write, Operation::Sync]);
-    fail(&memory, Operation::Write, Fault::Short(5));
+    fail(&memory, Operation::Write, DiskFault::Short(5));
     let failed = journal.append(b"{\"n\":2}").unwrap_err();
     assert!(matches!(failed, Error::Disk(_)), "{failed}");
     memory.set_hook(None);
@@ -85,7 +85,7 @@ fn ballast_makes_room_for_a_record() {
     let ballast = Ballast::new(Arc::new(memory.clone()), "/ballast".into());
     ballast.fill().unwrap();
     let mut journal = create(&memory).with_ballast(ballast.clone());
-    memory.plan(memory.call_count() + 1, Fault::Full);
+    memory.plan(memory.call_count() + 1, DiskFault::Full);
     assert_eq!(journal.append(b"{\"n\":1}").unwrap(), 1);
     assert_eq!(ballast.free().unwrap(), Freed::Nothing);
     memory.set_capacity(Some(memory.used()));
@@ -116,7 +116,7 @@ fn swept_request_is_written_again() {
     let memory = Memory::new(0);
     memory.create_dir(Path::new("/inbox")).unwrap();
     let inbox = Inbox::new(Arc::new(memory.clone()), "/inbox".into());
-    let gone = Fault::Fail(ErrorKind::NotFound);
+    let gone = DiskFault::Fail(ErrorKind::NotFound);
     let mut first = Some(gone);
     memory.set_hook(Some(Box::new(move |call| {
         if call.operation == Operation::Rename { first.take() } else { None }
@@ -134,9 +134,9 @@ fn sweep_ignores_files_that_vanish() {
     let sweep = || atomic_file::sweep(&memory, root, |_| true).map_err(|error| error.kind());
     drop(memory.open(Path::new("/.temporary-0-a"), Open::New).unwrap());
     for operation in [Operation::List, Operation::Remove] {
-        fail(&memory, operation, Fault::Fail(ErrorKind::NotFound));
+        fail(&memory, operation, DiskFault::Fail(ErrorKind::NotFound));
         sweep().unwrap();
-        fail(&memory, operation, Fault::Fail(ErrorKind::PermissionDenied));
+        fail(&memory, operation, DiskFault::Fail(ErrorKind::PermissionDenied));
         sweep().unwrap_err();
     }
     memory.set_hook(None);
@@ -159,11 +159,11 @@ fn ballast_is_freed_only_on_a_full_disk() {
         memory.set_hook(None);
         assert_eq!(ballast.free().unwrap(), expected, "{operation:?} {fault:?}");
     };
-    check(Write, Fault::Short(5), Freed::Nothing);
-    check(Write, Fault::Fail(ErrorKind::StorageFull), Freed::Nothing);
-    check(Write, Fault::Fail(ErrorKind::Other), Freed::Room);
-    check(Sync, Fault::Fail(ErrorKind::QuotaExceeded), Freed::Nothing);
-    check(Sync, Fault::Fail(ErrorKind::Other), Freed::Room);
+    check(Write, DiskFault::Short(5), Freed::Nothing);
+    check(Write, DiskFault::Fail(ErrorKind::StorageFull), Freed::Nothing);
+    check(Write, DiskFault::Fail(ErrorKind::Other), Freed::Room);
+    check(Sync, DiskFault::Fail(ErrorKind::QuotaExceeded), Freed::Nothing);
+    check(Sync, DiskFault::Fail(ErrorKind::Other), Freed::Room);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn refused_access_is_not_a_missing_file() {
     let disk = Arc::new(memory.clone());
     let inbox = Inbox::new(disk.clone(), "/".into());
     let ballast = Ballast::new(disk, "/ballast".into());
-    let denied = |operation| fail(&memory, operation, Fault::Fail(ErrorKind::PermissionDenied));
+    let denied = |operation| fail(&memory, operation, DiskFault::Fail(ErrorKind::PermissionDenied));
     denied(Operation::Remove);
     assert_eq!(ballast.free().unwrap_err().kind(), DiskErrorKind::Denied);
     let kept = inbox.remove("k").unwrap_err();
@@ -194,7 +194,7 @@ fn refused_journal_is_not_missing() {
     let (disk, path) = (Arc::new(memory.clone()), Path::new(JOURNAL));
     assert!(matches!(open(&memory), Err(Error::Missing(_))));
     assert!(matches!(Journal::read(&memory, path), Err(Error::Missing(_))));
-    fail(&memory, Operation::Open, Fault::Fail(ErrorKind::PermissionDenied));
+    fail(&memory, Operation::Open, DiskFault::Fail(ErrorKind::PermissionDenied));
     let told = |error: Error| error.to_string();
     let unmade = Journal::create(disk, path, b"{\"h\":0}").map_err(told).unwrap_err();
     assert_eq!(unmade, "could not create the journal /journal.jsonl: permission denied");
@@ -208,7 +208,7 @@ fn journal_is_not_rewound_without_its_copy() {
     let memory = Memory::new(0);
     create(&memory).append(b"{\"n\":1}").unwrap();
     memory.set_hook(Some(Box::new(|call| {
-        let denied = Fault::Fail(ErrorKind::PermissionDenied);
+        let denied = DiskFault::Fail(ErrorKind::PermissionDenied);
         (call.path == Path::new("/journal.discarded-0")).then_some(denied)
     })));
     let cut = Journal::truncate_to(&memory, Path::new(JOURNAL), 0, b"{\"n\":2}").unwrap_err();
@@ -236,7 +236,7 @@ fn failed_sync_poisons_the_journal_until_reopened() {
         let memory = Memory::new(seed);
         let mut journal = create(&memory);
         journal.append(b"{\"n\":1}").unwrap();
-        memory.plan(memory.call_count() + 2, Fault::LostSync);
+        memory.plan(memory.call_count() + 2, DiskFault::LostSync);
         let failed = journal.append(long.as_bytes()).unwrap_err();
         assert!(matches!(failed, Error::Disk(_)), "{failed}");
         let called = operations(&memory, || {
@@ -257,8 +257,8 @@ fn failed_sync_poisons_the_journal_until_reopened() {
 fn a_failed_undo_poisons_the_journal() {
     let memory = Memory::new(0);
     let mut journal = create(&memory);
-    memory.plan(memory.call_count() + 1, Fault::Short(3));
-    memory.plan(memory.call_count() + 2, Fault::Fail(ErrorKind::Other));
+    memory.plan(memory.call_count() + 1, DiskFault::Short(3));
+    memory.plan(memory.call_count() + 2, DiskFault::Fail(ErrorKind::Other));
     assert!(matches!(journal.append(b"{\"n\":1}"), Err(Error::Disk(_))));
     assert!(matches!(journal.append(b"{\"n\":1}"), Err(Error::Poisoned(_))));
     assert!(matches!(journal.restore(), Err(Error::Poisoned(_))));
@@ -270,7 +270,7 @@ fn opening_makes_unsynced_records_durable() {
     for seed in 0..50 {
         let memory = Memory::new(seed);
         // Killed before the directory was synced.
-        fail(&memory, Operation::SyncDir, Fault::Fail(ErrorKind::Other));
+        fail(&memory, Operation::SyncDir, DiskFault::Fail(ErrorKind::Other));
         let path = Path::new(JOURNAL);
         assert!(Journal::create(Arc::new(memory.clone()), path, b"{\"h\":0}").is_err());
         memory.kill();
@@ -286,7 +286,7 @@ fn posted_request_survives_a_crash_whole() {
     for (seed, call) in (0..30).flat_map(|seed| (0..8).map(move |call| (seed, call))) {
         let memory = Memory::new(seed);
         let inbox = |memory: &Memory| Inbox::new(Arc::new(memory.clone()), "/".into());
-        memory.plan(call, Fault::Crash);
+        memory.plan(call, DiskFault::Crash);
         let posted = inbox(&memory).post("k", b"{\"stop\":true}");
         let taken = inbox(&memory.crash()).take_all().unwrap();
         assert_eq!(taken.invalid, [], "seed {seed} call {call}");
@@ -303,7 +303,7 @@ fn blob_of_another_process_is_synced_before_use() {
     for seed in 0..50 {
         let memory = Memory::new(seed);
         let blobs = |memory: &Memory| Blobs::new(Arc::new(memory.clone()), "/".into());
-        fail(&memory, Operation::SyncDir, Fault::Fail(ErrorKind::Other));
+        fail(&memory, Operation::SyncDir, DiskFault::Fail(ErrorKind::Other));
         assert!(blobs(&memory).put(b"content").is_err());
         memory.kill();
         memory.set_hook(None);

@@ -219,7 +219,7 @@ fn is_set_aside(name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::ballast::Freed;
-    use crate::disk::memory::Fault;
+    use crate::disk::memory::DiskFault;
     use crate::disk::{Files, Memory};
 
     /// Posts a request after `before` has changed the disk. Returns the bytes that the owner reads, and
@@ -247,7 +247,7 @@ mod tests {
         // The disk has no room for another file: it is looked for, and cannot be created, twice.
         let refuses = |memory: &Memory| {
             for call in [1, 3] {
-                let full = Fault::Fail(io::ErrorKind::StorageFull);
+                let full = DiskFault::Fail(io::ErrorKind::StorageFull);
                 memory.plan(memory.call_count() + call, full);
             }
         };

@@ -221,7 +221,7 @@ mod tests {
 
     use super::*;
     use crate::disk::Memory;
-    use crate::disk::memory::Fault;
+    use crate::disk::memory::DiskFault;
 
     /// Sets the run aside while its lock is being taken.
     struct Pruner(Memory);
@@ -310,7 +310,7 @@ mod tests {
         let other = memory.open(path, Open::Write).unwrap();
         assert!(other.try_lock().is_err(), "the kernel keeps others away");
         drop(lock);
-        memory.plan(memory.call_count() + 3, Fault::Fail(io::ErrorKind::PermissionDenied));
+        memory.plan(memory.call_count() + 3, DiskFault::Fail(io::ErrorKind::PermissionDenied));
         take(&memory, &host, path, claim).unwrap_err();
     }
 

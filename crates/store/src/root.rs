@@ -50,7 +50,7 @@ pub struct RunPaths {
 /// The error for a text that is not a run id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a run id of letters, digits, `-` and `_`")]
-pub struct BadRunId(String);
+pub struct UnsafeRunName(String);
 
 impl Root {
     /// Finds the `.raymond/` for `start`, which must be absolute. Nothing is created.
@@ -154,9 +154,9 @@ impl Root {
     }
 
     /// Returns the paths of the run `id`, which need not exist.
-    pub fn run(&self, id: &str) -> Result<RunPaths, BadRunId> {
+    pub fn run(&self, id: &str) -> Result<RunPaths, UnsafeRunName> {
         if !is_run(id) {
-            return Err(BadRunId(id.to_owned()));
+            return Err(UnsafeRunName(id.to_owned()));
         }
         let directory = self.runs_directory().join(id);
         Ok(RunPaths {

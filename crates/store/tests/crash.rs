@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use raymond_store::disk::memory::{Fault, Operation, splitmix};
+use raymond_store::disk::memory::{DiskFault, Operation, splitmix};
 use raymond_store::disk::{Disk, Memory, Open};
 use raymond_store::journal::{Error, Lines};
 use raymond_store::{Blobs, Journal, Root, RunPaths};
@@ -127,7 +127,7 @@ fn crash_at_any_call_keeps_the_records() {
         for call in 0..calls(&undisturbed) {
             let memory = Memory::new(seed);
             let mut world = World::default();
-            memory.plan(call, Fault::Crash);
+            memory.plan(call, DiskFault::Crash);
             let lived = world.live(&memory, &sizes);
             assert!(lived.is_err() || world.attempted.is_some());
             let last = memory.calls().pop().unwrap();
@@ -135,7 +135,7 @@ fn crash_at_any_call_keeps_the_records() {
             println!("seed {seed}, crash at call {call}: {last:?}");
             // The recovery of the first crash is crashed too, early or late.
             let memory = memory.crash();
-            memory.plan(calls(&memory) + seed, Fault::Crash);
+            memory.plan(calls(&memory) + seed, DiskFault::Crash);
             let lived = world.live(&memory, &sizes);
             assert_eq!(memory.is_down(), lived.is_err() || world.attempted.is_some());
             let again = if memory.is_down() { memory.crash() } else { memory.process() };
@@ -148,13 +148,13 @@ fn crash_at_any_call_keeps_the_records() {
     assert!(expected.iter().all(|operation| crashed_in.contains(operation)));
 }
 
-fn any_fault(dice: &mut u64) -> Fault {
+fn any_fault(dice: &mut u64) -> DiskFault {
     match splitmix(dice) % 6 {
-        0 => Fault::Crash,
-        1 => Fault::Short((splitmix(dice) % 9_000) as usize),
-        2 => Fault::Full,
-        3 | 4 => Fault::LostSync,
-        _ => Fault::Fail(std::io::ErrorKind::Other),
+        0 => DiskFault::Crash,
+        1 => DiskFault::Short((splitmix(dice) % 9_000) as usize),
+        2 => DiskFault::Full,
+        3 | 4 => DiskFault::LostSync,
+        _ => DiskFault::Fail(std::io::ErrorKind::Other),
     }
 }
 
@@ -213,7 +213,7 @@ fn crashed_rewind_loses_no_byte() {
             journal.append(body.as_bytes()).unwrap();
         }
         let whole = content(&memory, path);
-        memory.plan(memory.call_count() + call, Fault::Crash);
+        memory.plan(memory.call_count() + call, DiskFault::Crash);
         let cut = Journal::truncate_to(&memory, path, 2, b"{\"n\":\"cut\"}");
         let memory = memory.crash();
         let lines = Journal::open(Arc::new(memory.clone()), path).unwrap().lines;

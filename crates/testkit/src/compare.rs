@@ -107,7 +107,7 @@ impl Comparison {
     }
 
     fn expected(&self) -> Result<History, reference::AttemptLimit> {
-        let settings = reference::Settings {
+        let settings = reference::InterpreterSettings {
             model: self.settings.model.clone(),
             max_agents: self.settings.max_agents,
             reminders: self.settings.reminders,

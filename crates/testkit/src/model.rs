@@ -61,7 +61,7 @@ use record::RequestLog;
 use server::{Change, Shared};
 
 #[derive(Debug, Default)]
-pub struct Settings {
+pub struct ModelSettings {
     /// 0 means any free port.
     pub port: u16,
     /// The directory of the files of `model: wait`.
@@ -81,7 +81,7 @@ pub struct Model {
 
 impl Model {
     /// Starts a server, which accepts connections when this returns.
-    pub fn start(settings: Settings) -> io::Result<Self> {
+    pub fn start(settings: ModelSettings) -> io::Result<Self> {
         let record = RequestLog::new(settings.log);
         let network = Mutex::new(NetworkState::Normal);
         let shared = Arc::new(Shared { network, record: record.clone(), gates: settings.gates });

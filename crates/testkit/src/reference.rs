@@ -68,5 +68,6 @@ pub use raymond_core::protocol::Source;
 pub use read::{Reading, read};
 pub use tags::Tag;
 pub use workflow::{
-    Allowed, Answer, Attempt, FailureKind, Outcome, Policy, Prompt, Settings, State, Workflow,
+    Allowed, Answer, Attempt, FailureKind, InterpreterSettings, Outcome, Policy, Prompt, State,
+    Workflow,
 };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use raymond_core::crayfish::envelope::CallReply;
 use raymond_core::crayfish::error_code::ErrorCode;
 use raymond_core::ids::RunId;
-use raymond_engine::call::{Follower, RawRequest};
+use raymond_engine::call::{CallChannels, RawRequest};
 use raymond_engine::project::Project;
 use raymond_mcp::{Host, stdio};
 use serde_json::Value as Json;
@@ -109,7 +109,7 @@ async fn served(input: Vec<u8>) -> Vec<u8> {
 struct Nobody;
 
 impl Host for Nobody {
-    fn call(&self, _: RawRequest, _: Follower) -> CallReply {
+    fn call(&self, _: RawRequest, _: CallChannels) -> CallReply {
         CallReply::failed(ErrorCode::BadRequest, "nobody is here", Vec::new())
     }
 

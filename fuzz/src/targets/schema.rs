@@ -2,7 +2,7 @@
 //! values that the schema accepts.
 
 use raymond_core::crayfish::reading;
-use raymond_schema::{FAULTS_MAX, Fault, Kind, NoLibrary, Schema};
+use raymond_schema::{FAULTS_MAX, Kind, NoLibrary, Schema, SchemaFault};
 use serde_json::{Value, json};
 
 use crate::Target;
@@ -93,7 +93,7 @@ fn check(bytes: &[u8]) {
 }
 
 /// Every fault leads into the schema.
-fn check_faults(source: &Value, faults: &[Fault]) {
+fn check_faults(source: &Value, faults: &[SchemaFault]) {
     assert!(!faults.is_empty(), "a schema is refused, and nothing is said");
     for fault in faults {
         assert!(!fault.message.is_empty(), "{fault:?} says nothing");

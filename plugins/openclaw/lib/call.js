@@ -136,7 +136,7 @@ export class Call {
       case "stopped":
         return failed("cancelled", "the gateway stopped");
       default:
-        return failed("cancelled", "the caller gave up");
+        return failed("cancelled", "the caller cancelled the call");
     }
   }
 

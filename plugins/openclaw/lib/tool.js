@@ -34,7 +34,7 @@ export function crayfish({ settings, calls, agent, workspaceOf }) {
       );
     }
     const text = JSON.stringify(request ?? null);
-    if (signal?.aborted) return failed("cancelled", "the caller gave up");
+    if (signal?.aborted) return failed("cancelled", "the caller cancelled the call");
     const call = new Call({
       program,
       args: ["crayfish", "--workspace", workspace.path],

@@ -177,7 +177,7 @@ test("a call beyond its time keeps what its steps left", async () => {
 test("a call that its caller gives up keeps what its steps left", async () => {
   const abort = new AbortController();
   const reply = await play("wait", { signal: abort.signal, onUpdate: () => abort.abort() });
-  const message = "the caller gave up";
+  const message = "the caller cancelled the call";
   assert.deepEqual(reply, {
     ok: false,
     error: "cancelled",
@@ -195,7 +195,7 @@ test("a call that came to its end when it was given up keeps its end", async () 
 
 test("a call that was given up before it began starts nothing", async () => {
   const reply = await play("murdered", { signal: AbortSignal.abort() });
-  assert.deepEqual(reply, { ok: false, error: "cancelled", message: "the caller gave up", ...NOTHING });
+  assert.deepEqual(reply, { ok: false, error: "cancelled", message: "the caller cancelled the call", ...NOTHING });
 });
 
 test("what ignores its end is killed after the grace, with all that is below it", async () => {
@@ -206,7 +206,7 @@ test("what ignores its end is killed after the grace, with all that is below it"
     abort.abort();
   };
   const reply = await play("stubborn", { config: { graceMs: 100 }, signal: abort.signal, onUpdate });
-  assert.deepEqual(reply, { ok: false, error: "cancelled", message: "the caller gave up", ...NOTHING });
+  assert.deepEqual(reply, { ok: false, error: "cancelled", message: "the caller cancelled the call", ...NOTHING });
   assert.equal(pids.length, 2);
   await until(() => !pids.some(alive));
 });

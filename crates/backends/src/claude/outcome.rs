@@ -10,7 +10,7 @@ use raymond_core::run::stop::Interruption;
 
 use super::error_class::ErrorClass;
 use super::tools;
-use super::turn::{RoundResult, Turn};
+use super::turn::{ClaudeTurn, RoundResult};
 use crate::contract::Answer;
 use crate::headless::{
     ClientEnd, SessionStep, TurnReader as _, death_message, output_too_large, shorten,
@@ -18,7 +18,12 @@ use crate::headless::{
 use crate::process::LINE_MAX;
 
 /// Returns the answer of the turn; `step` is the step of the last client.
-pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep, prices: &Prices) -> Answer {
+pub(super) fn answer(
+    turn: ClaudeTurn,
+    end: ClientEnd,
+    step: &SessionStep,
+    prices: &Prices,
+) -> Answer {
     let cost = turn.spending.cost(prices);
     // Checked first: a result in the wrong session must never count, because it would continue
     // another conversation.
@@ -58,7 +63,7 @@ pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep, prices: &Pr
 }
 
 /// Returns the denied calls in the form of permission rules.
-fn denied(turn: &Turn) -> Vec<String> {
+fn denied(turn: &ClaudeTurn) -> Vec<String> {
     let calls = turn.denied.iter();
     calls.map(|call| tools::permission_rule(&call.tool, &call.input)).collect()
 }
@@ -69,7 +74,7 @@ enum Verdict {
     Failed(TurnFailure),
 }
 
-fn verdict(ended: &RoundResult, turn: &Turn) -> Verdict {
+fn verdict(ended: &RoundResult, turn: &ClaudeTurn) -> Verdict {
     let conclusion = &ended.conclusion;
     let why = || error_text(conclusion.result.as_deref(), &conclusion.errors);
     Verdict::Failed(match conclusion.subtype.as_str() {
@@ -101,7 +106,7 @@ fn full_text(ended: &RoundResult) -> String {
 }
 
 /// Returns the failure for an API error.
-fn api_failure(ended: &RoundResult, turn: &Turn) -> TurnFailure {
+fn api_failure(ended: &RoundResult, turn: &ClaudeTurn) -> TurnFailure {
     let why = error_text(ended.conclusion.result.as_deref(), &ended.conclusion.errors);
     if let Some(refusal) = &ended.api_error.refusal {
         let why = refusal.explanation.as_deref().map_or(why, shorten);
@@ -118,7 +123,7 @@ fn api_failure(ended: &RoundResult, turn: &Turn) -> TurnFailure {
     }
 }
 
-fn replied(turn: Turn, finished: Finished<Reply>) -> Answer {
+fn replied(turn: ClaudeTurn, finished: Finished<Reply>) -> Answer {
     let (denied, session) = (denied(&turn), turn.session());
     Answer::Finished(Box::new(Finished {
         session,
@@ -130,7 +135,7 @@ fn replied(turn: Turn, finished: Finished<Reply>) -> Answer {
 }
 
 /// Returns the failure of a client without a usable result.
-fn incomplete(turn: &Turn, end: &ClientEnd, step: &SessionStep) -> TurnFailure {
+fn incomplete(turn: &ClaudeTurn, end: &ClientEnd, step: &SessionStep) -> TurnFailure {
     if let Some(limit) = turn.health.flooded {
         return output_too_large(limit);
     }

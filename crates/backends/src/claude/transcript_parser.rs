@@ -1,11 +1,11 @@
 //! Readable items from a transcript of Claude Code.
 
-use super::turn::Turn;
+use super::turn::ClaudeTurn;
 use crate::headless::TurnReader;
 
 /// Creates a reader for the transcript of one turn.
 pub(crate) fn transcript_reader() -> Box<dyn TurnReader> {
-    Box::new(Turn::default())
+    Box::new(ClaudeTurn::default())
 }
 
 #[cfg(test)]

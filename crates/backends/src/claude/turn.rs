@@ -24,7 +24,7 @@ use crate::headless::{
 
 /// The state of a turn.
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct ClaudeTurn {
     pub(super) spending: Spending,
     /// The session to open if the planned id is taken.
     spare: Option<SessionId>,
@@ -72,7 +72,7 @@ struct JoinedMessage {
 /// The model name of messages that the client writes itself.
 const SYNTHETIC: &str = "<synthetic>";
 
-impl TurnReader for Turn {
+impl TurnReader for ClaudeTurn {
     fn health(&mut self) -> &mut StreamHealth {
         &mut self.health
     }
@@ -124,7 +124,7 @@ impl TurnReader for Turn {
     }
 }
 
-impl Turn {
+impl ClaudeTurn {
     /// Creates a turn without output.
     pub(super) fn with_spare_session(session: Option<SessionId>) -> Self {
         Self { spare: session, ..Self::default() }

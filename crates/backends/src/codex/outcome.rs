@@ -9,7 +9,7 @@ use raymond_core::ids::SessionId;
 
 use super::error_class::ErrorClass;
 use super::preflight::PreflightProblem;
-use super::turn::{AbortReason, Conclusion, Form, Turn};
+use super::turn::{AbortReason, CodexTurn, Conclusion, Form};
 use crate::contract::Answer;
 use crate::headless::{
     ClientEnd, SessionStep, TurnReader as _, death_message, output_too_large, shorten,
@@ -19,7 +19,7 @@ use raymond_core::run::outcome::{Finished, Reply};
 use raymond_core::run::stop::Interruption;
 
 /// Returns the answer of the turn; `step` is the step of the last client.
-pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep) -> Answer {
+pub(super) fn answer(turn: CodexTurn, end: ClientEnd, step: &SessionStep) -> Answer {
     let cost = turn.cost();
     // Checked first: a result in the wrong thread must never count.
     if let Some(failure) = wrong_thread(&turn, step) {
@@ -64,13 +64,13 @@ pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep) -> Answer {
 }
 
 /// Returns the thread, if it is not the planned one.
-fn opened_session(turn: &Turn, step: &SessionStep) -> Option<SessionId> {
+fn opened_session(turn: &CodexTurn, step: &SessionStep) -> Option<SessionId> {
     turn.session.clone().filter(|id| id != step.written_session())
 }
 
 /// Returns the failure of a client that wrote to another thread than the one to continue, or than
 /// the one it named first.
-fn wrong_thread(turn: &Turn, step: &SessionStep) -> Option<TurnFailure> {
+fn wrong_thread(turn: &CodexTurn, step: &SessionStep) -> Option<TurnFailure> {
     match (&turn.abort_reason, step, &turn.session) {
         (Some(AbortReason::WrongThread { from, to }), _, _) => {
             Some(SessionStep::Resume(from.clone()).wrong_session_failure("thread", to))
@@ -86,11 +86,11 @@ fn wrong_thread(turn: &Turn, step: &SessionStep) -> Option<TurnFailure> {
     }
 }
 
-fn unknown_spending_failure(turn: &Turn) -> TurnFailure {
+fn unknown_spending_failure(turn: &CodexTurn) -> TurnFailure {
     TurnFailure::Task { why: unwatched_message(turn) }
 }
 
-fn unwatched_message(turn: &Turn) -> String {
+fn unwatched_message(turn: &CodexTurn) -> String {
     let sessions = turn.thread_usage.home().join("sessions");
     let lack = if turn.thread_usage.is_readable() {
         "the client writes no readable token counts to its files"
@@ -103,7 +103,7 @@ fn unwatched_message(turn: &Turn) -> String {
     )
 }
 
-fn replied(turn: Turn, session: Option<SessionId>) -> Answer {
+fn replied(turn: CodexTurn, session: Option<SessionId>) -> Answer {
     let (cost, model) = (turn.cost(), turn.thread_usage.model());
     let text = turn.message.unwrap_or_default();
     let structured = match turn.form {
@@ -117,13 +117,13 @@ fn replied(turn: Turn, session: Option<SessionId>) -> Answer {
     Answer::Finished(Box::new(Finished { session, model, denied, warnings, ..finished }))
 }
 
-fn capped(turn: Turn, session: Option<SessionId>) -> Answer {
+fn capped(turn: CodexTurn, session: Option<SessionId>) -> Answer {
     let (cost, progressed) = (turn.cost(), turn.has_progressed());
     Answer::Capped { cost, progressed, denied: turn.denied, session }
 }
 
 /// Returns the failure that the client reported, or `None` if the client stopped at a budget.
-fn reported_failure(turn: &Turn, message: &str) -> Option<TurnFailure> {
+fn reported_failure(turn: &CodexTurn, message: &str) -> Option<TurnFailure> {
     let why = if message.trim().is_empty() { "no reason given" } else { message };
     let why = shorten(why);
     Some(match ErrorClass::from_problem(turn.thread_usage.problem(), message) {
@@ -135,7 +135,7 @@ fn reported_failure(turn: &Turn, message: &str) -> Option<TurnFailure> {
     })
 }
 
-fn quota_failure(turn: &Turn, why: String) -> TurnFailure {
+fn quota_failure(turn: &CodexTurn, why: String) -> TurnFailure {
     TurnFailure::Quota { until: turn.thread_usage.limited_until(), why }
 }
 
@@ -154,7 +154,7 @@ fn login_failure(said: &str) -> TurnFailure {
 }
 
 /// Returns the failure of a client without a result.
-fn incomplete(turn: &Turn, end: &ClientEnd, step: &SessionStep) -> TurnFailure {
+fn incomplete(turn: &CodexTurn, end: &ClientEnd, step: &SessionStep) -> TurnFailure {
     if let Some(limit) = turn.health.flooded {
         return output_too_large(limit);
     }

@@ -25,7 +25,7 @@ use crate::headless::{
 
 /// The state of a turn.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct CodexTurn {
     pub(super) thread_usage: ThreadUsage,
     /// The thread that the client reports.
     pub(super) session: Option<SessionId>,
@@ -136,7 +136,7 @@ pub(super) const SETTLE_TIME: Duration = Duration::from_secs(1);
 // The client creates the file some time after its start, and what it spends until then is not seen.
 pub(super) const USAGE_FILE_WAIT: Duration = Duration::from_secs(3);
 
-impl Turn {
+impl CodexTurn {
     pub(super) fn new(thread_usage: ThreadUsage, cap: Option<Micros>, form: Form) -> Self {
         Self {
             thread_usage,
@@ -362,7 +362,7 @@ impl Turn {
     }
 }
 
-impl TurnReader for Turn {
+impl TurnReader for CodexTurn {
     fn health(&mut self) -> &mut StreamHealth {
         &mut self.health
     }
@@ -483,7 +483,7 @@ impl TurnReader for Turn {
     }
 }
 
-impl Turn {
+impl CodexTurn {
     /// Aborts the turn if its spending stays invisible, because an invisible cost cannot be kept
     /// below a cap.
     fn check_spending_visible(&mut self) {

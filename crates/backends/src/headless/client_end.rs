@@ -5,11 +5,9 @@
 use std::process::ExitStatus;
 
 use raymond_core::failure::{Clock, TurnFailure};
-use raymond_core::text::{excerpt, joined_lines};
 use raymond_core::time::Span;
 
-use super::{ClientProtocol, SessionStep, TurnReader as _};
-use crate::contract::Answer;
+use super::screen_line::shorten;
 use crate::script::describe;
 
 /// The reason for which Raymond stopped reading a client.
@@ -40,26 +38,6 @@ pub(crate) enum ClientEnd {
     Environment { why: String },
 }
 
-/// Returns the answer of the turn. If the machine lost output of the client, the turn fails as
-/// `Environment` unless its result was read, and its cost is only a lower bound.
-pub(super) fn answer<D: ClientProtocol>(
-    protocol: &D,
-    turn: D::Turn,
-    end: ClientEnd,
-    step: &SessionStep,
-) -> Answer {
-    match end {
-        // A result that was read completely is valid, even if the disk failed afterwards.
-        ClientEnd::Environment { why } if !turn.is_complete() => Answer::Failed {
-            failure: TurnFailure::Environment { why },
-            cost: protocol.cost(&turn).at_least(),
-            denied: Vec::new(),
-            session: turn.session(),
-        },
-        end => protocol.answer(turn, end, step),
-    }
-}
-
 /// The texts by which programs report a full disk or an exceeded quota. Only the stderr of a client
 /// without a result is searched, because a client may keep its own files on another disk than the
 /// transcript.
@@ -88,11 +66,4 @@ pub(crate) fn death_message(end: &ClientEnd) -> String {
 /// Returns the failure for output of more than `limit` bytes.
 pub(crate) fn output_too_large(limit: u64) -> TurnFailure {
     TurnFailure::OutputTooLarge { limit, head: String::new(), tail: String::new() }
-}
-
-/// Returns the text as one line that fits on a screen.
-pub(crate) fn shorten(text: &str) -> String {
-    // In characters: about six lines of a terminal.
-    const LENGTH: usize = 500;
-    excerpt(&joined_lines(text), LENGTH).into_owned()
 }

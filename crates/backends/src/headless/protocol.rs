@@ -14,7 +14,10 @@ use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;
 use raymond_core::prices::Prices;
 
-use super::{ClientEnd, SessionStep, StreamHealth, TranscriptItem, UnknownLine};
+use super::client_end::ClientEnd;
+use super::session_step::SessionStep;
+use super::stream_health::{StreamHealth, UnknownLine};
+use super::transcript_item::TranscriptItem;
 use crate::contract::{Answer, Capability, Request, StartedTurn};
 use crate::process::{Spec, StreamEvent};
 
@@ -151,4 +154,24 @@ pub(crate) enum Stage {
     Background,
     /// The client has a result and nothing left to do.
     Done,
+}
+
+/// Returns the answer of the turn. If the machine lost output of the client, the turn fails as
+/// `Environment` unless its result was read, and its cost is only a lower bound.
+pub(super) fn answer<D: ClientProtocol>(
+    protocol: &D,
+    turn: D::Turn,
+    end: ClientEnd,
+    step: &SessionStep,
+) -> Answer {
+    match end {
+        // A result that was read completely is valid, even if the disk failed afterwards.
+        ClientEnd::Environment { why } if !turn.is_complete() => Answer::Failed {
+            failure: TurnFailure::Environment { why },
+            cost: protocol.cost(&turn).at_least(),
+            denied: Vec::new(),
+            session: turn.session(),
+        },
+        end => protocol.answer(turn, end, step),
+    }
 }

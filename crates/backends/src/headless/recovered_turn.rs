@@ -12,8 +12,8 @@ use raymond_core::run::stop::Interruption;
 
 use super::client_end::reports_full_disk;
 use super::{
-    ClientEnd, ClientProtocol, SessionStep, TurnReader as _, client_end, failed, has_lost_session,
-    not_started, turn_files,
+    ClientEnd, ClientProtocol, SessionStep, TurnReader as _, failed, has_lost_session, not_started,
+    turn_files,
 };
 use crate::contract::{Answer, StartedTurn};
 use crate::process::{Unreadable, cause, is_untouched, last_errors, read_transcript, was_started};
@@ -114,7 +114,7 @@ pub(super) fn adopted_answer<D: ClientProtocol>(
     };
     let cost = protocol.cost(&turn);
     let is_silent = turn.health().is_silent();
-    let mut answer = client_end::answer(protocol, turn, how, &place.step);
+    let mut answer = super::protocol::answer(protocol, turn, how, &place.step);
     if has_lost_session(&answer) && place.next.is_some() {
         let why =
             "the session was never opened, and its prompt was lost with the earlier owner".into();

@@ -5,7 +5,9 @@
 
 use raymond_core::run::warning::Warning;
 
-use super::{TranscriptItem, Warnings, shorten};
+use super::screen_line::shorten;
+use super::transcript_item::TranscriptItem;
+use super::warnings::Warnings;
 use crate::process::StreamEvent;
 
 /// The warnings and read errors of one turn.

@@ -20,7 +20,7 @@ pub(crate) struct Schemas {
 pub(crate) struct Crayfish {
     #[command(subcommand)]
     pub(crate) about: Option<CrayfishCommand>,
-    /// Run steps here, whichever workspace the request names
+    /// Run steps in this directory, even if the request names an agent
     ///
     /// [default: the workspace of the request's `agentId`, or the current directory]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]

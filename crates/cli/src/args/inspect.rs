@@ -72,10 +72,10 @@ pub(crate) struct Cost {
     /// Name the run: id, unique prefix or @last [default: all runs]
     #[arg(add = completion::any_run())]
     pub(crate) run: Option<String>,
-    /// Count only the costs of this period, such as 7d
+    /// Count only the costs of the last DURATION, such as 7d
     #[arg(long, value_name = "DURATION")]
     pub(crate) since: Option<Span>,
-    /// Group by this [default: state for one run, workflow for all]
+    /// Group the costs by this [default: state for one run, workflow for all]
     #[arg(long, value_name = "WHAT")]
     pub(crate) by: Option<CostBy>,
     /// Print one JSON object

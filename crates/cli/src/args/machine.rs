@@ -31,13 +31,13 @@ pub(crate) struct Doctor {
 
 #[derive(Debug, Args)]
 pub(crate) struct Prune {
-    /// Delete these runs of any age [default: all that match the flags]
+    /// Delete these runs at any age, also unfinished ones [default: by age]
     #[arg(value_name = "RUN", add = completion::any_run())]
     pub(crate) runs: Vec<String>,
-    /// Delete runs that ended at least this long ago [default: 30d]
+    /// Delete runs without activity for at least this long [default: 30d]
     #[arg(long, value_name = "DURATION", conflicts_with = "runs", value_parser = Span::parse_any)]
     pub(crate) older_than: Option<Span>,
-    /// Delete runs that could continue, too, unless a process drives them
+    /// Also delete unfinished runs that no process drives
     #[arg(long, conflicts_with = "runs")]
     pub(crate) unfinished: bool,
     /// Show the runs without deleting them

@@ -8,7 +8,7 @@ use raymond_mcp::http::{Authority, NotAnAuthority};
 
 #[derive(Debug, Args)]
 pub(crate) struct Mcp {
-    /// Run steps here, whichever workspace the request names
+    /// Run steps in this directory, even if the request names an agent
     ///
     /// [default: the workspace of the request's `agentId`, or the current directory]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
@@ -16,7 +16,7 @@ pub(crate) struct Mcp {
     /// Serve streamable HTTP at /mcp of this address instead of stdio
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
-    /// Accept calls of other machines under this host name (repeatable)
+    /// Accept calls from other machines under this host name (repeatable)
     ///
     /// With it, --http may listen on any address.
     #[arg(long, value_name = "HOST", requires = "http", value_parser = host)]

@@ -156,3 +156,18 @@ fn every_command_shows_an_example() {
         assert!(example.contains(&format!("raymond {name}")), "{name}: {example}");
     }
 }
+
+#[test]
+fn every_help_text_fits_into_70_columns() {
+    let mut program = Arguments::command();
+    program.build();
+    for command in
+        shown(&program).flat_map(|command| std::iter::once(command).chain(shown(command)))
+    {
+        let helps = command.get_arguments().filter(|flag| !flag.is_hide_set());
+        let helps = helps.filter_map(Arg::get_help).map(ToString::to_string);
+        for text in helps.chain([about(command)]) {
+            assert!(text.chars().count() <= 70, "{}: {text}", command.get_name());
+        }
+    }
+}

@@ -2,18 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::{Resettable, StyledStr};
-use clap::{Arg, Args};
+use clap::Args;
 
 use super::Schemas;
 use crate::completion;
-use crate::config::Layer;
+use crate::config::{Layer, with_unchanged_default};
 
 /// The amount and the format of the output.
 #[derive(Debug, Args, Default, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct OutputFlags {
-    /// Print only failures
+    /// Print only failures to stderr (the result stays on stdout)
     #[arg(long, short, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
     /// Print more details
@@ -44,7 +43,7 @@ pub(crate) struct NewRunFlags {
     /// Set the id of the run: letters, digits, `-` and `_`
     #[arg(long = "run-id", value_name = "ID")]
     pub(crate) id: Option<String>,
-    /// Continue the run of this id if it exists
+    /// Continue the run with this id if it exists
     #[arg(long, requires = "id")]
     pub(crate) or_resume: bool,
     /// Set a template variable (for a document of steps also K:=JSON)
@@ -95,7 +94,7 @@ pub(crate) struct Run {
     pub(crate) output: OutputFlags,
 }
 
-/// The flags of `ralph`. It hides flags that have no effect on one agent in fresh sessions.
+/// The flags of `ralph`. It hides flags that have no effect on one agent in fresh conversations.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("max_parallel", |flag| flag.hide(true)),
@@ -105,7 +104,7 @@ pub(crate) struct Run {
     mut_arg("vars", |flag| flag.help("Set a template variable"))
 )]
 pub(crate) struct Ralph {
-    /// Repeat this prompt (.md), read again for each iteration
+    /// Repeat this prompt (.md); Raymond reads it for each iteration
     #[arg(add = completion::prompt())]
     pub(crate) prompt: PathBuf,
     /// Run at most this many iterations [default: 50]
@@ -138,7 +137,7 @@ pub(crate) struct Ralph {
 #[command(mut_args(with_unchanged_default))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Resume {
-    /// Name the run: id, unique prefix or @last [default: the only unfinished one]
+    /// Name the run: id, prefix or @last [default: the only unfinished one]
     #[arg(add = completion::unfinished_run())]
     pub(crate) run: Option<String>,
     /// Show the plan without resuming
@@ -156,10 +155,10 @@ pub(crate) struct Resume {
     /// Run at most this many iterations in total (`ralph` only)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_iterations: Option<u32>,
-    /// Take the run over from an owner on another host
+    /// Replace an owner on another host (only if that owner has ended)
     #[arg(long)]
     pub(crate) takeover: bool,
-    /// Discard the records after this one and continue from it
+    /// Discard all records after number RECORD, then continue
     #[arg(long, value_name = "RECORD")]
     pub(crate) truncate_to: Option<u64>,
     #[arg(long, hide = true)]
@@ -172,24 +171,4 @@ pub(crate) struct Resume {
     pub(crate) setting_flags: Layer,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
-}
-
-/// Replaces the default in the help of a flag, because `resume` keeps the setting of the run.
-fn with_unchanged_default(flag: Arg) -> Arg {
-    let with_unchanged_default = |help: &StyledStr| {
-        let help = help.to_string();
-        match help.split_once(" [default: ") {
-            Some((before, default)) => {
-                let behind = default.split_once(']').map_or("", |(_, behind)| behind);
-                format!("{before} [default: unchanged]{behind}").into()
-            }
-            None => StyledStr::from(help),
-        }
-    };
-    if flag.is_positional() {
-        return flag;
-    }
-    let short = Resettable::from(flag.get_help().map(with_unchanged_default));
-    let long = Resettable::from(flag.get_long_help().map(with_unchanged_default));
-    flag.help(short).long_help(long)
 }

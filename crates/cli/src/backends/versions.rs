@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::health::ProbedProgram;
+use crate::health::ClientProbe;
 use raymond_backends::registry::{ClientKind, ClientProblem};
 use raymond_core::ids::BackendName;
 use raymond_core::workflow::State;
@@ -21,9 +21,9 @@ pub(super) fn check(kind: &ClientKind, command: &str, state: &State) -> Result<S
         command,
         probe::CLIENT_TIMEOUT,
     )) {
-        ProbedProgram::Answers { version, .. } => return Ok(version),
-        ProbedProgram::Silent { path, why } => (path, why),
-        ProbedProgram::Missing => {
+        ClientProbe::Answers { version, .. } => return Ok(version),
+        ClientProbe::Silent { path, why } => (path, why),
+        ClientProbe::Missing => {
             (command.to_owned(), "the program does not exist any more".to_owned())
         }
     };

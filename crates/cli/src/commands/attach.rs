@@ -2,7 +2,7 @@
 
 use raymond_core::run::Phase;
 use raymond_core::view::{self, Owner, Status};
-use raymond_engine::feed::{Followed, Follower, POLL_INTERVAL, RunWatcher as _};
+use raymond_engine::feed::{Followed, POLL_INTERVAL, RunFollower, RunWatcher as _};
 use raymond_engine::inspect::Inspection;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -30,7 +30,7 @@ pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
     }
     let mut console = Console::new(flags.output, Interrupt::Leaves);
     console.catch_up(&seen.head);
-    let follower = Follower::new(&project, seen).with_progress();
+    let follower = RunFollower::new(&project, seen).with_progress();
     let followed = runtime.block_on(async {
         tokio::select! {
             followed = follow(follower, &mut console) => followed.map(Some),
@@ -59,7 +59,7 @@ fn interrupt(runtime: &Runtime) -> Result<Signal, Failure> {
 
 /// Prints events until the run has ended or has no owner.
 async fn follow(
-    mut follower: Follower<'_>,
+    mut follower: RunFollower<'_>,
     console: &mut Console,
 ) -> Result<(Inspection, Status), Failure> {
     while follower.poll(&mut |item| console.take(item))? == Followed::More {

@@ -94,8 +94,8 @@ fn count(project: &Project, seen: &Inspection, query: &CostQuery) -> Result<Cost
     for record in runs::records(seen) {
         let record = record?;
         for event in record.steps.iter().flat_map(|step| &step.events) {
-            if let Some(told) = view.note(record.at, event) {
-                counter.note(record.at, &told);
+            if let Some(noted) = view.note(record.at, event) {
+                counter.note(record.at, &noted);
             }
         }
     }

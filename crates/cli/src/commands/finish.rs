@@ -27,7 +27,7 @@ pub(super) fn finish(
         // Registered before the output starts, so that no signal falls between the run and its end.
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-        let (told, said) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         // This thread is never joined, because it may be stuck in a write.
         // A failed `spawn` drops its closure, so the work is shared and can still be taken back
         // below.
@@ -35,7 +35,7 @@ pub(super) fn finish(
         let last = Arc::clone(&words);
         let spawned = thread::Builder::new().spawn(move || {
             if let Some(words) = take(&last) {
-                told.send(words()).ok();
+                sender.send(words()).ok();
             }
         });
         // Without a second thread (`ulimit -u`), a signal cannot interrupt the output.
@@ -46,7 +46,7 @@ pub(super) fn finish(
         }
         tokio::select! {
             biased;
-            code = said => code.unwrap_or_else(|_| {
+            code = receiver => code.unwrap_or_else(|_| {
                 Err(Failure::environment("could not report the result of the run"))
             }),
             // A finished output wins (biased): its exit code is the truth about the run.

@@ -49,7 +49,7 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     let uses_only_replies = backends::uses_only_replies(&seen.head.run.settings);
     let source = Source { paths, blobs, uses_only_replies };
     let mut page = Page::new(shape, seen.head.ledger.naming());
-    let told = if flags.follow {
+    let printed = if flags.follow {
         {
             let wanted = flags.wanted();
             let open = BTreeMap::new();
@@ -65,7 +65,7 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
             page.close()
         })
     };
-    match told {
+    match printed {
         Ok(()) => page.explain_empty(&run),
         // A closed stdout means that the reader has seen enough, which is not an error.
         Err(Stop::ReaderGone) => {}
@@ -76,12 +76,12 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
 
 /// An attempt and its outcome.
 #[derive(Debug, Clone)]
-struct Turn {
+struct LoggedTurn {
     attempt: Attempt,
     outcome: Option<Outcome>,
 }
 
-impl Turn {
+impl LoggedTurn {
     /// Whether a caller gave the answer, so that no client was asked.
     fn is_answer(&self) -> bool {
         matches!(self.attempt.end.as_ref().map(|end| &end.how), Some(How::Answered(_)))
@@ -91,16 +91,16 @@ impl Turn {
 /// The effect of a record on the turns.
 #[derive(Debug, Clone)]
 enum Change {
-    Began(Turn),
-    Ended(Turn),
+    Began(LoggedTurn),
+    Ended(LoggedTurn),
     /// A caller answered instead of a turn.
-    Answered(Turn),
+    Answered(LoggedTurn),
 }
 
 /// Collects the turns of a run in the order of their starts.
-fn collect_turns(seen: &Inspection) -> Result<Vec<Turn>, Failure> {
+fn collect_turns(seen: &Inspection) -> Result<Vec<LoggedTurn>, Failure> {
     let mut view = RunView::default();
-    let mut all: Vec<Turn> = Vec::new();
+    let mut all: Vec<LoggedTurn> = Vec::new();
     for record in runs::records(seen) {
         // The view has to see every record from the first on: a title needs facts from earlier
         // events.
@@ -109,7 +109,7 @@ fn collect_turns(seen: &Inspection) -> Result<Vec<Turn>, Failure> {
                 Change::Began(turn) | Change::Answered(turn) => all.push(turn),
                 Change::Ended(ended) => {
                     let Attempt { turn, number, .. } = &ended.attempt;
-                    let is_same = |known: &&mut Turn| {
+                    let is_same = |known: &&mut LoggedTurn| {
                         known.attempt.turn == *turn && known.attempt.number == *number
                     };
                     // From the end, because an attempt that ends is among the latest ones.
@@ -132,18 +132,18 @@ fn changes(view: &mut RunView, record: &Record) -> Vec<Change> {
             Input::Settled { outcome, .. } => Some(outcome.clone()),
             _ => None,
         };
-        for told in step.events.iter().filter_map(|event| view.note(record.at, event)) {
-            match told {
+        for noted in step.events.iter().filter_map(|event| view.note(record.at, event)) {
+            match noted {
                 ViewEvent::AttemptBegan { attempt, .. } => {
-                    all.push(Change::Began(Turn { attempt, outcome: None }));
+                    all.push(Change::Began(LoggedTurn { attempt, outcome: None }));
                 }
                 ViewEvent::AttemptEnded(attempt) => {
-                    all.push(Change::Ended(Turn { attempt, outcome: outcome() }));
+                    all.push(Change::Ended(LoggedTurn { attempt, outcome: outcome() }));
                 }
                 ViewEvent::Answered { attempt, value } => {
                     let finished = Finished::new(value.into(), Cost::Free);
                     let outcome = Some(Outcome::Finished(Box::new(finished)));
-                    all.push(Change::Answered(Turn { attempt, outcome }));
+                    all.push(Change::Answered(LoggedTurn { attempt, outcome }));
                 }
                 _ => {}
             }
@@ -177,7 +177,7 @@ impl Wanted<'_> {
     }
 
     /// Refuses a name that no turn has.
-    fn check(self, run: &RunId, turns: &[Turn]) -> Result<(), Failure> {
+    fn check(self, run: &RunId, turns: &[LoggedTurn]) -> Result<(), Failure> {
         let attempts = || turns.iter().map(|turn| &turn.attempt);
         if let Some(agent) = self.agent
             && !attempts().any(|attempt| Self { state: None, ..self }.takes(attempt))
@@ -225,7 +225,7 @@ struct Source {
 
 impl Source {
     /// Prints a whole turn.
-    fn print(&self, turn: &Turn, page: &mut Page) -> Result<(), Stop> {
+    fn print(&self, turn: &LoggedTurn, page: &mut Page) -> Result<(), Stop> {
         page.begin(&turn.attempt)?;
         self.words(turn, page)?;
         page.end()

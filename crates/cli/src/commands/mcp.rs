@@ -8,7 +8,7 @@ use std::sync::Arc;
 use raymond_core::crayfish::envelope::CallReply;
 use raymond_core::crayfish::error_code::ErrorCode;
 use raymond_core::ids::RunId;
-use raymond_engine::call::{Follower, RawRequest, Tool, Workspaces};
+use raymond_engine::call::{CallChannels, RawRequest, Tool, Workspaces};
 use raymond_engine::project::Project;
 use raymond_engine::runner::{Signal, Signals};
 use raymond_mcp::{Host, Server, http, stdio};
@@ -28,7 +28,7 @@ struct CrayfishHost {
 }
 
 impl Host for CrayfishHost {
-    fn call(&self, sent: RawRequest, follower: Follower) -> CallReply {
+    fn call(&self, sent: RawRequest, channels: CallChannels) -> CallReply {
         // The runtime of the server has one thread, which serves the connection meanwhile, so each
         // call brings a runtime of its own.
         let runtime = match crate::runtime::runtime() {
@@ -41,7 +41,7 @@ impl Host for CrayfishHost {
                 );
             }
         };
-        runtime.block_on(self.tool.call(sent, follower))
+        runtime.block_on(self.tool.call(sent, channels))
     }
 
     fn project(&self, agent: Option<&str>) -> Result<Project, String> {

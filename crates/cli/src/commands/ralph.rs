@@ -1,4 +1,4 @@
-//! `raymond ralph`: repeats one prompt in fresh sessions until it has a result.
+//! `raymond ralph`: repeats one prompt in fresh conversations until it has a result.
 //!
 //! It starts a run like `raymond run`, with another program.
 

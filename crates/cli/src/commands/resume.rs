@@ -246,13 +246,13 @@ pub(super) fn resume_run(
     // `extend` keeps versions of clients that this resume did not have to check.
     settings.clients.extend(clients);
     // The plan is made before the outcomes of running turns are known; `knowing` adds them below.
-    let (plan, told) = (planned(&owned.head, &settings, states), owned.found.ended.len());
+    let (plan, reported) = (planned(&owned.head, &settings, states), owned.found.ended.len());
     // The last possible refusal: a transcript that cannot be read. It comes behind `adopt`, so
     // adopted states stay adopted.
     let resumed = runtime.block_on(owned.resume_inputs(settings, &backends));
     let inputs = resumed.map_err(|error| Failure::from(error).naming_run(run))?;
     // Only the processes that `resume_inputs` ended: `report_opening` has printed the others.
-    report_ended(&owned.found.ended[told..]);
+    report_ended(&owned.found.ended[reported..]);
     if !options.output.quiet {
         crate::say!("{run}: {}", plan.knowing(&owned.head.run, &inputs));
     }

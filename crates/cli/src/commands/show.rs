@@ -37,8 +37,8 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
             if flags.verbose {
                 text.push_str(&said(&step.cause, &blobs));
             }
-            let told = step.events.iter().filter_map(|event| view.note(record.at, event));
-            let lines = told.filter_map(|told| words(&told, naming));
+            let noted = step.events.iter().filter_map(|event| view.note(record.at, event));
+            let lines = noted.filter_map(|event| words(&event, naming));
             for line in lines.filter(|line| line.weight >= least) {
                 text.push_str(&console::fitted_line(record.at, &line, edge));
                 text.push('\n');

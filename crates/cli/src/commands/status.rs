@@ -29,23 +29,23 @@ pub(crate) fn status(flags: &RunArgument) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
-    let place =
+    let summary =
         StatusSummary::seen(&project, &seen).with_retries(&project, &seen).with_processes(&seen);
     let blobs = project.blobs(&project.paths(&run));
     if flags.json {
-        result::print_run(&seen.head, &place, &blobs)?;
+        result::print_run(&seen.head, &summary, &blobs)?;
     } else {
-        print_text(&text(&seen, &place, &blobs))?;
+        print_text(&text(&seen, &summary, &blobs))?;
     }
     Ok(0)
 }
 
-fn text(seen: &Seen, place: &StatusSummary, blobs: &Blobs) -> String {
+fn text(seen: &Seen, summary: &StatusSummary, blobs: &Blobs) -> String {
     let run = &seen.head.run;
     let mut lines = vec![
-        format!("{}  {}", run.id, place.status),
-        format!("  {}", place.why),
-        format!("  → {}", place.next_command),
+        format!("{}  {}", run.id, summary.status),
+        format!("  {}", summary.why),
+        format!("  → {}", summary.next_command),
     ];
     let cap = run.settings.budget.map_or_else(|| "no cap".to_owned(), |cap| format!("of {cap}"));
     let ledger = &seen.head.ledger;
@@ -58,7 +58,7 @@ fn text(seen: &Seen, place: &StatusSummary, blobs: &Blobs) -> String {
     if let Some(owner) = &seen.owner {
         lines.push(format!("  driven by process {} on {}", owner.process.pid, owner.process.host));
     }
-    lines.extend(place.left_running.iter().map(|command| format!("  left running: {command}")));
+    lines.extend(summary.left_running.iter().map(|command| format!("  left running: {command}")));
     let mut agents: Vec<&Agent> = run.agents.values().collect();
     // The map is ordered by id; readers expect the order of creation.
     agents.sort_by_key(|agent| agent.born);
@@ -83,12 +83,12 @@ fn turns(ledger: &Ledger) -> String {
 
 /// Formats `claude: 4 turns, $0.30 · codex: 2 turns, $0.12`, if there are several backends.
 fn backends(ledger: &Ledger) -> Option<String> {
-    let told = ledger.backends.iter().filter_map(|(backend, spent)| {
+    let texts = ledger.backends.iter().filter_map(|(backend, spent)| {
         let backend = ledger.naming().label(Some(backend))?;
         Some(format!("{backend}: {}, {}", counted(spent.turns, "turn"), spent.amount))
     });
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| told.join(" · "))
+    let texts: Vec<String> = texts.collect();
+    (!texts.is_empty()).then(|| texts.join(" · "))
 }
 
 /// Returns the start of a few results, `main` first.

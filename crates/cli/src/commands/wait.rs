@@ -21,12 +21,12 @@ pub(crate) fn wait(flags: &RunArgument) -> Result<u8, Failure> {
     let seen = runs::look(&project, &run)?;
     // The wait is over, so an owner that still holds its lock is only exiting.
     let status = raymond_core::view::status(&seen.head.run, Owner::Gone);
-    let place = StatusSummary::of(&seen.head, status);
+    let summary = StatusSummary::of(&seen.head, status);
     let blobs = project.blobs(&project.paths(&run));
     if flags.json {
-        result::print_run(&seen.head, &place, &blobs)?;
+        result::print_run(&seen.head, &summary, &blobs)?;
     } else {
-        crate::say!("{run}: {status}: {}", place.why);
+        crate::say!("{run}: {status}: {}", summary.why);
         result::print_main(&seen.head, &blobs)?;
     }
     Ok(status.exit_code())

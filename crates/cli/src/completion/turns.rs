@@ -27,7 +27,7 @@ pub(super) fn states(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 fn entered(current: &OsStr, name: fn(&Event) -> Option<String>) -> Vec<CompletionCandidate> {
-    let Some(seen) = meant() else { return Vec::new() };
+    let Some(seen) = named_or_last_run() else { return Vec::new() };
     let steps = seen.records().map_while(Result::ok).flat_map(|record| record.steps);
     let events = steps.flat_map(|step| step.events);
     let names: BTreeSet<String> = events.filter_map(|event| name(&event)).collect();
@@ -35,7 +35,7 @@ fn entered(current: &OsStr, name: fn(&Event) -> Option<String>) -> Vec<Completio
 }
 
 /// Returns the run that the command line names, or the last one.
-fn meant() -> Option<Inspection> {
+fn named_or_last_run() -> Option<Inspection> {
     let project = runs::project().ok()?;
     let all = newest_first(&project);
     let words: Vec<OsString> = std::env::args_os().collect();

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! max_parallel: Slot<u32> = field!(COUNT_FROM_ONE, max_parallel)
-//!     .flag("N", "Run at most this many turns at the same time [default: 4]");
+//!     .flag("N", "Run at most this many turns at the same time");
 //! ```
 //!
 //! expands to:
@@ -14,16 +14,16 @@
 //! | field of [`Layer`] | `max_parallel: Slot<u32>`: value and origin; the latest layer wins |
 //! | key in files | `max_parallel = 8`; `COUNT_FROM_ONE` refuses 0 and texts |
 //! | variable | `RAYMOND_MAX_PARALLEL=8` |
-//! | flag | `--max-parallel N`, with the help of `.flag` |
+//! | flag | `--max-parallel N`, with the help of `.flag` and the default of [`Settings`] |
 //! | row of `raymond config` | `max_parallel  8  raymond.toml:2`, or the default of [`Settings`] |
 //! | effect | `field!` copies the value to `Settings::max_parallel` of a run |
+//! | next command | a command that starts the run again repeats `--max-parallel 8` |
 
 use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches};
-use raymond_backends::claude::DEFAULT_MODE;
 use raymond_backends::headless::ClientTimeouts;
-use raymond_backends::scripted;
+use raymond_backends::{registry, scripted};
 use raymond_core::budget::Micros;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Price;
@@ -38,18 +38,20 @@ use super::kind::{
 };
 use super::layer::{Field as _, List, Named, Origin, Slot, Sourced};
 use super::row::Row;
-use super::setting::{Setting, Sources, field};
+use super::setting::{FlagDefault, RunFlag, Setting, Sources, field};
 use super::value::{ConfigValue, ValueError};
 
 /// A setting and its field in [`Layer`], independent of the type of its values.
 pub(super) struct Key {
     pub(super) name: &'static str,
     pub(super) sources: Sources,
-    pub(super) argument: fn() -> Option<Arg>,
+    pub(super) argument: fn(FlagDefault) -> Option<Arg>,
     pub(super) read: fn(&mut Layer, ConfigValue<'_>, &str, &Origin) -> Result<(), ValueError>,
     pub(super) read_flag: fn(&mut Layer, &ArgMatches),
     pub(super) rows: fn(&Layer) -> Vec<Row>,
     pub(super) apply: fn(&Layer, &mut Settings),
+    /// Returns the flags that a command needs to start a run with the same settings.
+    pub(super) repeated_flags: fn(&Settings) -> Vec<RunFlag>,
 }
 
 /// Declares the type [`Layer`] and the table [`KEYS`] from rows `name: field type = setting`.
@@ -75,13 +77,14 @@ macro_rules! keys {
             Key {
                 name: SETTING.name,
                 sources: SETTING.sources,
-                argument: || SETTING.argument(),
+                argument: |default| SETTING.argument(default),
                 read: |layer, given, name, origin| {
                     SETTING.read(&mut layer.$name, given, name, origin)
                 },
                 read_flag: |layer, matches| SETTING.read_flag(&mut layer.$name, matches),
                 rows: |layer| SETTING.rows(&layer.$name),
                 apply: |layer, settings| SETTING.apply(&layer.$name, settings),
+                repeated_flags: |settings| SETTING.repeated_flags(settings),
             }
         },)*];
     };
@@ -89,7 +92,7 @@ macro_rules! keys {
 
 keys! {
     budget: Slot<Option<Micros>> = field!(CAP, budget)
-        .flag("USD|none", "Stop at this total cost in US dollars, or `none` [default: 10.00]\n\n\
+        .flag("USD|none", "Stop at this total cost in US dollars, or `none`\n\n\
             With `resume` it is the new total. Clients check the cap after they have spent, so \
             the overshoot is at most one model request for each running turn. With Codex a \
             second request may have started, which Raymond interrupts (docs/codex.md).");
@@ -97,30 +100,37 @@ keys! {
         .flag("", "Charge a turn's full budget share when its cost is unknown\n\n\
             The budget share is the part of the cap that Raymond reserves for one turn. Codex \
             never reports costs, so each of its turns is charged its full share.");
-    model: Slot<String> = field!(TEXT, model).flag("MODEL", "Set the default model");
-    effort: Slot<String> = field!(TEXT, effort).flag("EFFORT", "Set the default effort");
+    model: Slot<String> = field!(TEXT, model).flag("MODEL", "Set the default model").unset("chosen by client");
+    effort: Slot<String> = field!(TEXT, effort).flag("EFFORT", "Set the default effort").unset("chosen by client");
     backend: Slot<String> = Setting::new(TEXT)
-        .flag("BACKEND", "Set the default backend of prompts and agent steps [default: claude]")
+        .flag("BACKEND", "Set the default backend (prompts and agent steps)")
         .alias("agent")
         // The layer keeps the text as given, because `settings::check_backend` reports an unknown
         // name with its origin.
         .default(|settings| Some(settings.backend.to_string()))
-        .put(|settings, name| settings.backend = BackendName::new(name.as_str()));
+        .put(|settings, name| settings.backend = BackendName::new(name.as_str()))
+        // Only a given flag: `--replies` implies a backend, which must not appear as a flag.
+        .repeated(|settings| {
+            settings.start_flags.backend.iter().map(ToString::to_string).collect()
+        });
     // `settings` puts the path, because the file must exist.
     replies: Slot<PathBuf> = Setting::new(PATH)
-        .flag("FILE", "Play replies from this file (implies `--backend scripted`)");
+        .flag("FILE", "Play replies from this file (implies `--backend scripted`)")
+        .repeated(|settings| settings.replies.iter().map(PathBuf::from).collect());
     max_parallel: Slot<u32> = field!(COUNT_FROM_ONE, max_parallel)
-        .flag("N", "Run at most this many turns at the same time [default: 4]");
+        .flag("N", "Run at most this many turns at the same time");
     max_agents: Slot<u32> = field!(COUNT_FROM_ONE, max_agents)
-        .flag("N", "Allow at most this many live workers [default: 1000]");
+        .flag("N", "Allow at most this many live workers");
     reminders: Slot<u32> = field!(COUNT, reminders)
-        .flag("N", "Send at most this many reminders per visit [default: 3]");
+        .flag("N", "Send at most this many reminders per visit");
     retries: Slot<u32> = field!(COUNT, retries)
-        .flag("N", "Retry at most this many times per visit [default: 5]");
+        .flag("N", "Retry at most this many times per visit");
     timeout: Slot<Span> = field!(DURATION, timeout)
-        .flag("DURATION", "End a turn that takes longer, such as 10m [default: none]");
+        .flag("DURATION", "End a turn that takes longer, such as 10m")
+        .unset("none");
     idle_timeout: Slot<Span> = field!(DURATION, idle_timeout)
-        .flag("DURATION", "End a turn that is silent for this long [default: 30m for clients]")
+        .flag("DURATION", "End a turn that is silent for this long\n\n\
+            The default applies to turns of clients. Scripts have no limit by default.")
         .default(|_| {
             // The setting is `None` without a value, and then the client uses its own default,
             // which is shown here.
@@ -128,22 +138,25 @@ keys! {
             Some(Span(idle.try_into().unwrap_or(u64::MAX)))
         });
     no_wait: Slot<bool> = field!(SWITCH, no_wait)
-        .flag("", "Exit with code 4 instead of waiting for a usage limit");
+        .flag("", "Exit with code 4 instead of waiting until a usage limit ends");
     on_lost_session: Slot<OnLostSession> = field!(choice(), on_lost_session)
-        .flag("WHAT", "Choose what to do if the client has lost a session [default: fail]");
+        .flag("WHAT", "Choose what to do if a client lost its session");
     interrupted_scripts: Slot<InterruptedScripts> = field!(choice(), interrupted_scripts)
-        .flag("WHAT", "Choose what to do with an interrupted script [default: rerun]");
+        .flag("WHAT", "Choose what to do with an interrupted script");
     permission_mode: Slot<String> = field!(TEXT, permissions.mode)
-        .flag("MODE", "Set the default permission mode of clients [default: acceptEdits]")
-        .default(|_| Some(DEFAULT_MODE.to_owned()));
+        .flag("MODE", "Set the default permission mode of clients")
+        .default(|_| Some(registry::DEFAULT_PERMISSION_MODE.to_owned()));
     // Lists add up across layers and resumes: an earlier `--allow` stays until the end of the run.
     allow: List<String> = Setting::new(ENTRY)
         .flag("TOOL", "Allow clients this tool, such as 'Bash(cargo test:*)' (repeatable)")
-        .put(|settings, tool| add(&mut settings.permissions.allow, tool));
+        .put(|settings, tool| add(&mut settings.permissions.allow, tool))
+        .repeated(|settings| settings.permissions.allow.clone());
     deny: List<String> = Setting::new(ENTRY)
         .flag("TOOL", "Deny clients this tool, even if --allow names it (repeatable)")
-        .put(|settings, tool| add(&mut settings.permissions.deny, tool));
-    // Only a flag: a file of a cloned project must not disable permission checks.
+        .put(|settings, tool| add(&mut settings.permissions.deny, tool))
+        .repeated(|settings| settings.permissions.deny.clone());
+    // Only a flag: neither a file of a cloned project nor a command that Raymond suggests may
+    // disable permission checks.
     dangerously_skip_permissions: Slot<bool> = Setting::new(SWITCH)
         .flag("", "Let clients use every tool without asking for permission")
         .sources(Sources::FlagOnly)

@@ -42,8 +42,26 @@ impl Sources {
 struct Flag {
     /// The name of the value in the help; empty if the flag has no value.
     value_name: &'static str,
-    /// The help; further paragraphs are only in the long help.
+    /// The help without the default; further paragraphs are only in the long help.
     help: &'static str,
+}
+
+/// The default that the help of a flag shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FlagDefault {
+    /// The default of a new run.
+    NewRun,
+    /// `unchanged`, because `resume` keeps the setting of the run.
+    Unchanged,
+}
+
+/// A flag in a command that Raymond suggests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RunFlag {
+    /// The name without dashes.
+    pub(crate) name: String,
+    /// The value; a switch has none.
+    pub(crate) value: Option<String>,
 }
 
 /// A setting with values of type `T`.
@@ -56,13 +74,18 @@ pub(super) struct Setting<T> {
     /// A second name of the flag.
     alias: Option<&'static str>,
     default: DefaultOf<T>,
+    /// The default in the help of the flag if the setting has no default value.
+    unset: Option<&'static str>,
     put: Put<T>,
+    repeated: Repeated<T>,
 }
 
 /// Returns the default for display.
 type DefaultOf<T> = fn(&Settings) -> Option<T>;
 /// Puts a value into the settings of a run.
 type Put<T> = fn(&mut Settings, &T);
+/// Returns the values that a command must give to start a run with the same settings.
+type Repeated<T> = fn(&Settings) -> Vec<T>;
 
 /// Describes a setting that is a field of [`Settings`], of type `T` or `Option<T>`.
 macro_rules! field {
@@ -70,6 +93,12 @@ macro_rules! field {
         Setting::new($kind)
             .default(|settings| settings.$($field).+.clone().into())
             .put(|settings, value| settings.$($field).+ = value.clone().into())
+            .repeated(|settings| {
+                let value = &settings.$($field).+;
+                let is_default = *value == Settings::default().$($field).+;
+                let value: Option<_> = if is_default { None } else { value.clone().into() };
+                value.into_iter().collect()
+            })
     };
 }
 pub(super) use field;
@@ -77,8 +106,17 @@ pub(super) use field;
 impl<T> Setting<T> {
     /// Describes a setting that has no name, flag, default or effect yet.
     pub(super) const fn new(kind: Kind<T>) -> Self {
-        let (sources, flag, alias) = (Sources::All, None, None);
-        Self { name: "", kind, sources, flag, alias, default: |_| None, put: |_, _| () }
+        Self {
+            name: "",
+            kind,
+            sources: Sources::All,
+            flag: None,
+            alias: None,
+            default: |_| None,
+            unset: None,
+            put: |_, _| (),
+            repeated: |_| Vec::new(),
+        }
     }
 
     pub(super) const fn name(self, name: &'static str) -> Self {
@@ -93,8 +131,16 @@ impl<T> Setting<T> {
         Self { default, ..self }
     }
 
+    pub(super) const fn unset(self, unset: &'static str) -> Self {
+        Self { unset: Some(unset), ..self }
+    }
+
     pub(super) const fn put(self, put: Put<T>) -> Self {
         Self { put, ..self }
+    }
+
+    pub(super) const fn repeated(self, repeated: Repeated<T>) -> Self {
+        Self { repeated, ..self }
     }
 
     pub(super) const fn flag(self, value_name: &'static str, help: &'static str) -> Self {
@@ -106,17 +152,52 @@ impl<T> Setting<T> {
     }
 
     /// Returns the flag for the parser of the command line.
-    pub(super) fn argument(&self) -> Option<Arg> {
+    pub(super) fn argument(&self, default: FlagDefault) -> Option<Arg> {
         let Flag { value_name, help } = self.flag?;
-        let mut flag = Arg::new(self.name).long(self.name.replace('_', "-"));
+        let mut flag = Arg::new(self.name).long(self.flag_name());
+        let note = self.default_note(default).unwrap_or_default();
         flag = match help.split_once("\n\n") {
-            Some((short, _)) => flag.help(short).long_help(help),
-            None => flag.help(help),
+            Some((short, more)) => {
+                flag.help(format!("{short}{note}")).long_help(format!("{short}{note}\n\n{more}"))
+            }
+            None => flag.help(format!("{help}{note}")),
         };
         if !value_name.is_empty() {
             flag = flag.value_name(value_name);
         }
         Some((self.kind.flag)(flag.visible_aliases(self.alias)))
+    }
+
+    /// Returns ` [default: 4]`. The absence of a switch or of a list needs no note.
+    fn default_note(&self, shown: FlagDefault) -> Option<String> {
+        let takes_value = self.flag.is_some_and(|flag| !flag.value_name.is_empty());
+        let default = (self.default)(&Settings::default()).filter(|_| takes_value);
+        let text = default.map(|value| self.text(&value)).or(self.unset.map(str::to_owned))?;
+        let text = match shown {
+            FlagDefault::NewRun => text.as_str(),
+            FlagDefault::Unchanged => "unchanged",
+        };
+        Some(format!(" [default: {text}]"))
+    }
+
+    fn flag_name(&self) -> String {
+        self.name.replace('_', "-")
+    }
+
+    /// Returns the flags that a command needs to start a run with the same settings.
+    pub(super) fn repeated_flags(&self, settings: &Settings) -> Vec<RunFlag> {
+        if self.flag.is_none() {
+            return Vec::new();
+        }
+        let values = (self.repeated)(settings);
+        let values = values.iter().map(|value| match (self.kind.json)(value) {
+            Value::Bool(_) => None,
+            Value::String(text) => Some(text),
+            // As a float, because `--budget 5` is easier to read than `--budget 5.0`.
+            Value::Number(number) => number.as_f64().map(|number| number.to_string()),
+            other => Some(other.to_string()),
+        });
+        values.map(|value| RunFlag { name: self.flag_name(), value }).collect()
     }
 
     /// Reads a value of a file or a variable. Only the values of tables have a name.
@@ -145,7 +226,7 @@ impl<T> Setting<T> {
             && matches.value_source(self.name) == Some(ValueSource::CommandLine);
         let values = is_given.then(|| matches.get_many::<T>(self.name)).flatten();
         for value in values.into_iter().flatten().cloned() {
-            let origin = Origin::Flag(format!("--{}", self.name.replace('_', "-")));
+            let origin = Origin::Flag(format!("--{}", self.flag_name()));
             field.put("", Sourced { value, origin });
         }
     }
@@ -184,9 +265,15 @@ impl<T> Setting<T> {
     }
 
     fn row(&self, key: &str, Sourced { value, origin }: &Sourced<T>) -> Row {
-        let row = Row::new(key, (self.kind.json)(value), origin);
-        let text = self.kind.text.map(|text| text(value));
-        Row { text: text.unwrap_or(row.text), ..row }
+        Row { text: self.text(value), ..Row::new(key, (self.kind.json)(value), origin) }
+    }
+
+    /// Returns a value for display.
+    fn text(&self, value: &T) -> String {
+        match self.kind.text {
+            Some(text) => text(value),
+            None => Row::new(self.name, (self.kind.json)(value), &Origin::Default).text,
+        }
     }
 
     /// Puts the values into the settings of a run.

@@ -1,8 +1,13 @@
 //! One row for each kind of value and each kind of mistake.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 
+use raymond_core::run::Settings;
+
+use super::keys::Key;
+use super::setting::FlagDefault;
 use super::*;
 
 /// A file of this text, with its mistakes as they are printed.
@@ -82,7 +87,7 @@ cache_read = 0.1
 fn every_key_is_read_with_its_line() {
     let (layer, mistakes) = file(EVERY_KEY);
     assert_eq!(mistakes, [""; 0]);
-    let told: Vec<String> = set_rows(&layer)
+    let texts: Vec<String> = set_rows(&layer)
         .iter()
         .map(|line| {
             let (said, place) = line.split_once("  ").unwrap();
@@ -90,7 +95,7 @@ fn every_key_is_read_with_its_line() {
         })
         .collect();
     assert_eq!(
-        told,
+        texts,
         [
             "budget = $2.50 @1",
             "strict_budget = true @2",
@@ -320,4 +325,18 @@ fn replies_imply_the_scripted_backend() {
     check("replies = 'r'", "model = 'm'", "scripted");
     check("replies = 'r'", "backend = 'claude'", "claude");
     check("", "replies = 'r'\nbackend = 'claude'", "claude");
+}
+
+#[test]
+fn next_command_repeats_every_setting() {
+    let mut settings = Settings::default();
+    file(EVERY_KEY).0.apply(&mut settings);
+    // The commands that start a run add these two to its settings.
+    settings.replies = Some("/replies.yaml".to_owned());
+    settings.start_flags.backend = Some("codex".into());
+    let names: BTreeSet<String> =
+        repeated_flags(&settings).into_iter().map(|flag| flag.name.replace('-', "_")).collect();
+    let with_flag = |key: &&Key| (key.argument)(FlagDefault::NewRun).is_some();
+    let expected = KEYS.iter().filter(with_flag).filter(|key| key.is_in_files());
+    assert_eq!(names, expected.map(|key| key.name.to_owned()).collect());
 }

@@ -118,10 +118,10 @@ mod tests {
     fn full_stream_ends_once_without_a_gap() {
         let (mut reader, writer, room) = full_pipe();
         let mut events = Events::to(writer, 3 * weight("line 0"));
-        let told: Vec<Stream> =
+        let results: Vec<Stream> =
             (0..5).map(|number| events.print(format!("line {number}"))).collect();
         let (before, ended) = (Stream::AsBefore, Stream::Ended);
-        assert_eq!(told, [before, before, before, ended, before]);
+        assert_eq!(results, [before, before, before, ended, before]);
         let read = std::thread::spawn(move || {
             let mut text = String::new();
             reader.read_to_string(&mut text).map(|_| text)

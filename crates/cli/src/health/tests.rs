@@ -13,19 +13,19 @@ fn every_mark_has_one_word() {
 
 #[test]
 fn needed_client_without_answer_is_a_failure() {
-    let check = |found: &ProbedProgram, need, expected: &str| {
+    let check = |found: &ClientProbe, need, expected: &str| {
         assert_eq!(describe(&client("claude", found, need)), expected);
     };
     let path = || "/bin/claude".to_owned();
-    let answers = ProbedProgram::Answers { path: path(), version: "2.1".into() };
-    let silent = ProbedProgram::Silent { path: path(), why: "exit status 1".into() };
+    let answers = ClientProbe::Answers { path: path(), version: "2.1".into() };
+    let silent = ClientProbe::Silent { path: path(), why: "exit status 1".into() };
     check(&answers, Need::Default, "ok client: claude 2.1 (/bin/claude)");
     check(&answers, Need::Optional, "ok client: claude 2.1 (/bin/claude)");
     let bad = "FAIL client: claude (/bin/claude) does not answer: exit status 1 → see what \
                `/bin/claude --version` says";
     check(&silent, Need::Default, bad);
     check(&silent, Need::Optional, &bad.replace("FAIL", "warn"));
-    check(&ProbedProgram::Missing, Need::Default, "FAIL client: claude has gone → look again");
+    check(&ClientProbe::Missing, Need::Default, "FAIL client: claude has gone → look again");
 }
 
 #[test]

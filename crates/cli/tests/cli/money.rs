@@ -144,7 +144,7 @@ START.md                             1 turn      $0.30   30 %
     );
     project.raymond("cost r --by model").says(0, "").prints(
         "r: $1.00 (list prices), $0.30 of it estimated
-model not said                      3 turns      $1.00  100 %  $0.30 of it estimated
+unknown model                       3 turns      $1.00  100 %  $0.30 of it estimated
 ",
     );
     project.raymond("cost f").says(0, "").prints("f: $0.00 (list prices)\n");

@@ -371,9 +371,9 @@ fn other_files_and_transition_rules_are_ignored() {
     ]);
     ralph(&project, "", None).mentions(
         0,
-        &["PROMPT.md:2:1: warning: `allowed_targets` means nothing to ralph: only <result> counts [not-for-ralph]
+        &["PROMPT.md:2:1: warning: `allowed_targets` has no effect in ralph: only <result> counts [not-for-ralph]
   hint: a workflow of several states is run by `raymond run`
-PROMPT.md:3:1: warning: `max_visits` means nothing to ralph [not-for-ralph]
+PROMPT.md:3:1: warning: `max_visits` has no effect in ralph [not-for-ralph]
   hint: use --max-iterations
 r: cap"],
     );

@@ -249,7 +249,7 @@ fn repeated_invalid_output_fails_the_step() {
     let project = Project::of(&[("flow.json", MINIMAL), ("r.yaml", "v: '{\"bar\": 1}'\n")]);
     let run = "run flow.json --replies r.yaml --run-id r --var greeting=hi --var count:=2";
     let anew =
-        "raymond run /project/flow.json --replies /project/r.yaml --var count:=2 --var greeting=hi";
+        "raymond run /project/flow.json --var count:=2 --var greeting=hi --replies /project/r.yaml";
     project.raymond(run).says(
         1,
         &format!(

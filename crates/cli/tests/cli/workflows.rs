@@ -62,7 +62,7 @@ go",
         hint: did you mean `model`?
         wf/START.md:3:9: error: `budget`: \"-3\" is negative; an amount of dollars is zero or more [bad-amount]
         wf/START.md:4:13: error: `max_visits` must be a whole number, found a text [wrong-type]
-        wf/START.md:5:16: error: an entry of `allowed_tags` must be a tag, and \"gotoo\" is none [unknown-tag]
+        wf/START.md:5:16: error: an entry of `allowed_tags` must be a tag, but \"gotoo\" is not a tag [unknown-tag]
         hint: did you mean `goto`?
         wf/START.md:7:10: error: there is no state \"NOPE\" [unknown-state]
         wf/START.md:7:16: error: a target in `allowed_targets.goto` is a file name, and \"../OTHER\" is not one: it holds a slash [bad-name]

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use raymond_core::prices::Prices;
-use raymond_testkit::model::{Model, RecordedRequest, Settings};
+use raymond_testkit::model::{Model, ModelSettings, RecordedRequest};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -37,7 +37,7 @@ impl Stage {
             fs::create_dir(home.path().join(directory)).unwrap();
         }
         let gates = home.path().join("gates");
-        let model = Model::start(Settings { gates, ..Settings::default() }).unwrap();
+        let model = Model::start(ModelSettings { gates, ..ModelSettings::default() }).unwrap();
         fs::write(home.path().join("codex/config.toml"), codex_config(&model.url())).unwrap();
         let stage = Self { project, model, home, environment: Vec::new() };
         let init = stage.project.spawn("git", &["init", "--quiet", "."]);

@@ -104,28 +104,30 @@ impl ErrorCode {
                 "the workspace is missing, or is not a directory that can be used"
             }
             Self::UnaskedOutput => {
-                "`agentOutputs` or `attempts` names a step or an attempt that has not asked"
+                "`agentOutputs` or `attempts` names a step or an attempt that Raymond has not requested"
             }
             Self::UnknownName => {
                 "an expression or `inputFrom` leads to no value when its step is reached"
             }
-            Self::NotAnArray => "the `listPath` of a forEach leads to something else than an array",
+            Self::NotAnArray => {
+                "the `listPath` of a forEach leads to something other than an array"
+            }
             Self::TooLarge => {
                 "a step with its expressions filled in, a list, or the stored results exceed a limit"
             }
             Self::ExecFailed => {
-                "a program failed in every attempt, or one of its inputs does not keep its contract"
+                "a program failed in every attempt, or one of its inputs violates its contract"
             }
             Self::AgentFailed => "the backend of a driven run could not answer an agent step",
             Self::AgentOutputSchemaFailed => "no attempt of an agent step matched its schema",
             Self::WhileNotConverged => "`until` was still false after `maxIters` iterations",
             Self::RunMismatch => {
-                "the run was begun with another document, other vars or other schemas"
+                "the run was started with another document, other vars or other schemas"
             }
             Self::RunLocked => "another call works on this run at the moment",
             Self::StoreFailed => "the record of the run could not be read or written",
             Self::Cancelled => {
-                "the caller gave up, and the running step was ended, or a user cancelled the run"
+                "the caller cancelled the call, so Raymond ended the running step; or a user cancelled the run"
             }
             Self::Internal => "the engine reached a state that should be impossible",
         }
@@ -154,11 +156,15 @@ impl ErrorCode {
                 "fix the prompt or the schema, and start a new run with the echoed `results`"
             }
             Self::WhileNotConverged => {
-                "raise `maxIters` (to 5 at most) or say `onMaxIters: \"continue\"`, with a new `runId`; the same document and the echoed `results` end in the same way"
+                "raise `maxIters` (to 5 at most) or set `onMaxIters: \"continue\"`, with a new `runId`; the same document and the echoed `results` end in the same way"
             }
-            Self::RunMismatch => "repeat what the run was begun with, or choose a new `runId`",
+            Self::RunMismatch => {
+                "send the document, `vars` and schemas from the start, or choose a new `runId`"
+            }
             Self::RunLocked => "wait for the other call to end, and call again",
-            Self::StoreFailed => "look at the message: disk space and permissions; then call again",
+            Self::StoreFailed => {
+                "read the message, check disk space and permissions, and call again"
+            }
             Self::Cancelled => {
                 "call again: with a `runId` no finished step is repeated; a cancelled run needs a new `runId`"
             }

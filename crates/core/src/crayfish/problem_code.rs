@@ -177,12 +177,12 @@ impl ProblemCode {
             Self::BadText => "the text contains a NUL character, which no program can receive",
             Self::BadPath => "a path or an expression is malformed; a valid path is `$.vars.a[0]`",
             Self::UnknownNamespace => {
-                "a path begins with something else than `vars`, `results` or `locals`"
+                "a path begins with something other than `vars`, `results` or `locals`"
             }
             Self::UnknownLocal => "no forEach around the step binds this local",
             Self::TooEarly => "`env` of the document names a value that exists only inside steps",
             Self::Injection => "the output of a step is in `shell` or `cmd`, where it would run",
-            Self::UnknownStep => "a path or `inputFrom` names a step that is not there",
+            Self::UnknownStep => "a path or `inputFrom` names a step that does not exist",
             Self::UnknownResult => "a path names a result that its step never has, such as `json`",
             Self::UnusableStep => {
                 "the step of `inputFrom` has no JSON result before this step runs"
@@ -190,7 +190,7 @@ impl ProblemCode {
             Self::EscapingPath => {
                 "the path of a file is empty, absolute, or leads out of the workspace"
             }
-            Self::MissingFile => "a file that a step reads, or should have written, is not there",
+            Self::MissingFile => "a file that a step reads, or should have written, does not exist",
             Self::BadReference => {
                 "a `$ref` is a path or a URL, or leads to nothing in its own document"
             }
@@ -199,7 +199,7 @@ impl ProblemCode {
             Self::CircularSchema => "a schema refers to itself without descending into the value",
             Self::InvalidSchema => "this schema is not valid in its draft, or its draft is unknown",
             Self::MixedDrafts => "schemas that belong together are of different drafts",
-            Self::UnaskedOutput => "an output is for no agent step, or an attempt still to come",
+            Self::UnaskedOutput => "no agent step, or only a future attempt, asks for this output",
             Self::StaleOutput => "an output is for an attempt that is over; it was ignored",
             Self::InvalidOutput => "an answer, an input or an output does not match its schema",
             Self::MoreProblems => "there are more problems than the list shows",

@@ -136,6 +136,8 @@ pub enum Pinning {
 }
 
 impl Settings {
+    /// Default of [`Self::backend`]. `raymond_backends::registry` has the row of this client.
+    pub const DEFAULT_BACKEND: &str = "claude";
     /// Default of [`Self::max_iterations`] (docs/ralph.md).
     pub const USUAL_ITERATIONS: u32 = 50;
 
@@ -197,7 +199,7 @@ impl Default for Settings {
             max_agents: 1_000,
             reminders: 3,
             retries: 5,
-            backend: BackendName::new("claude"),
+            backend: BackendName::new(Self::DEFAULT_BACKEND),
             no_branch: BTreeSet::new(),
             replies: None,
             replayed_backend: None,

@@ -55,7 +55,7 @@ pub struct Row {
 }
 
 /// The row of turns whose client did not report a model.
-pub const NO_MODEL: &str = "model not said";
+pub const NO_MODEL: &str = "unknown model";
 
 /// The row of turns whose records a rewind discarded.
 pub const DISCARDED: &str = "discarded";
@@ -270,7 +270,7 @@ mod tests {
         check(
             By::Model,
             &[
-                "model not said: 2, $0.60, $0.00 estimated, 1 unpriced, 60 %",
+                "unknown model: 2, $0.60, $0.00 estimated, 1 unpriced, 60 %",
                 "opus: 1, $0.30, $0.00 estimated, 0 unpriced, 30 %",
                 "haiku: 1, $0.10, $0.10 estimated, 0 unpriced, 10 %",
             ],
@@ -326,7 +326,7 @@ mod tests {
             );
         };
         check(By::State, ["X.md (codex)", "B.md (claude)", "A.md (claude)"]);
-        check(By::Model, ["model not said (codex)", "model not said (claude)", "opus (claude)"]);
+        check(By::Model, ["unknown model (codex)", "unknown model (claude)", "opus (claude)"]);
         check(By::Backend, ["codex", "claude", ""]);
         check(By::Workflow, ["/flow", "", ""]);
         let both = counted(&play, By::Backend, 0);

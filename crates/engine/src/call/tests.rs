@@ -26,8 +26,8 @@ fn desk() -> Desk {
 impl Desk {
     async fn call(&self, request: impl Into<RawRequest>) -> Json {
         let (progress, _nobody) = unbounded_channel();
-        let follower = Follower { cancel: CancellationToken::new(), progress };
-        let reply = self.tool.call(request, follower).await.into_json();
+        let channels = CallChannels { cancel: CancellationToken::new(), progress };
+        let reply = self.tool.call(request, channels).await.into_json();
         keeps_to_its_schema(&reply);
         reply
     }
@@ -76,8 +76,8 @@ fn minimal() -> Json {
 fn a_call_can_be_awaited_anywhere() {
     fn check<T: Send>(_: T) {}
     let (progress, _nobody) = unbounded_channel();
-    let follower = Follower { cancel: CancellationToken::new(), progress };
-    check(desk().tool.call(json!({}), follower));
+    let channels = CallChannels { cancel: CancellationToken::new(), progress };
+    check(desk().tool.call(json!({}), channels));
 }
 
 #[tokio::test]
@@ -223,7 +223,7 @@ async fn cancelled_call_ends_its_program() {
     let request = json!({ "workflow": { "steps": [
         { "id": "a", "kind": "exec", "shell": "echo $$ > pid; exec sleep 600" },
     ] } });
-    let call = desk.tool.call(request, Follower { cancel: cancel.clone(), progress });
+    let call = desk.tool.call(request, CallChannels { cancel: cancel.clone(), progress });
     let give_up = async {
         told.recv().await;
         while desk.file("pid").is_empty() {
@@ -565,8 +565,8 @@ async fn cancelled(request: Json) -> String {
     let (progress, _nobody) = unbounded_channel();
     let cancel = CancellationToken::new();
     let desk = desk();
-    let follower = Follower { cancel: cancel.clone(), progress };
-    let call = desk.tool.call(request, follower);
+    let channels = CallChannels { cancel: cancel.clone(), progress };
+    let call = desk.tool.call(request, channels);
     let give_up = async {
         for _ in 0..3 {
             tokio::task::yield_now().await;

@@ -7,7 +7,7 @@ use raymond_store::lock::Owner;
 use raymond_store::{Journal, RunPaths};
 
 use super::transcripts::TranscriptFollower;
-use super::{Cursor, FeedItem, NoteKind};
+use super::{FeedCursor, FeedItem, NoteKind};
 use crate::inspect::{self, InspectError, Inspection};
 use crate::project::Project;
 use crate::suspension::Suspension;
@@ -17,7 +17,7 @@ use crate::{clock, fold};
 pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A reader of the feed of a run, from the files of the run.
-pub struct Follower<'p> {
+pub struct RunFollower<'p> {
     project: &'p Project,
     paths: RunPaths,
     seen: Inspection,
@@ -33,7 +33,7 @@ pub enum Followed {
     Over,
 }
 
-impl<'p> Follower<'p> {
+impl<'p> RunFollower<'p> {
     /// Returns a follower that begins after what was seen of the run. It reports no progress.
     pub fn new(project: &'p Project, seen: Inspection) -> Self {
         let paths = project.paths(&seen.header.run);
@@ -84,7 +84,7 @@ impl<'p> Follower<'p> {
         for line in lines.iter() {
             let record = fold::record(line.body, line.seq)?;
             self.seen.head.fold(&record);
-            let (cursor, run) = (Cursor::of(&line), &self.seen.head.run);
+            let (cursor, run) = (FeedCursor::of(&line), &self.seen.head.run);
             take(FeedItem::Record { cursor, record: &record, run });
         }
         Ok(!lines.is_empty())

@@ -23,7 +23,7 @@ pub struct TranscriptFollower {
 struct OpenTranscript {
     attempt: TurnAttempt,
     transcript: Transcript,
-    recount: TranscriptParser,
+    parser: TranscriptParser,
     backlog: Backlog,
 }
 
@@ -66,8 +66,8 @@ impl TranscriptFollower {
         if self.open.get(agent).is_none_or(|reading| reading.attempt != attempt) {
             let path = transcript(&self.transcripts, &turn.id, turn.attempt);
             let transcript = Transcript::open(&path).ok()?;
-            let (recount, backlog) = (TranscriptParser::of(backend)?, Backlog::Unread);
-            let reading = OpenTranscript { attempt, transcript, recount, backlog };
+            let (parser, backlog) = (TranscriptParser::of(backend)?, Backlog::Unread);
+            let reading = OpenTranscript { attempt, transcript, parser, backlog };
             self.open.insert(agent.clone(), reading);
         }
         self.open.get_mut(agent)
@@ -76,12 +76,12 @@ impl TranscriptFollower {
 
 impl OpenTranscript {
     fn read_on(&mut self) -> Vec<Progress> {
-        let Self { transcript, recount, .. } = self;
+        let Self { transcript, parser, .. } = self;
         let mut signs = Vec::new();
         // The owner of the run handles an unreadable transcript; here it only means that there is
         // no progress.
-        let _unreadable = transcript.read_on(&mut |heard| {
-            signs.extend(recount.read_event(&heard).iter().filter_map(TranscriptItem::progress));
+        let _unreadable = transcript.read_on(&mut |event| {
+            signs.extend(parser.read_event(&event).iter().filter_map(TranscriptItem::progress));
         });
         signs
     }

@@ -12,7 +12,7 @@ use raymond_store::ballast::SIZE;
 use raymond_store::disk::Metadata;
 
 use super::*;
-use crate::test_runs::{Client, Found as Attached, TestRun, answered_by};
+use crate::test_runs::{AttachedClient as Attached, Client, TestRun, answered_by};
 
 const STATE: &[(&str, &str)] = &[("START.md", "go")];
 

@@ -6,12 +6,12 @@ use raymond_core::run::Ending;
 
 use super::*;
 use crate::runner::drive;
-use crate::test_runs::{Client, Found, SilentWatcher, TestRun, answered_by};
+use crate::test_runs::{AttachedClient, Client, SilentWatcher, TestRun, answered_by};
 
 const STATE: &[(&str, &str)] = &[("START.md", "go")];
 
 async fn asked(setup: &TestRun, mode: StopMode) -> StopOutcome {
-    let client = Client::new(Found::Finished, "no tag, so the turn goes on");
+    let client = Client::new(AttachedClient::Finished, "no tag, so the turn goes on");
     let known = |_: &Settings| answered_by(&client);
     stop(&setup.project, &TestRun::run(), mode, &known).await.unwrap()
 }
@@ -49,7 +49,7 @@ async fn living_owner_is_asked_and_waited_for() {
     for (mode, ending) in [(StopMode::Now, Ending::Stopped), (StopMode::Cancel, Ending::Cancelled)]
     {
         let setup = TestRun::in_memory();
-        let client = Client::new(Found::Running, "");
+        let client = Client::new(AttachedClient::Running, "");
         let mut owned = setup.begun(STATE);
         let backends = answered_by(&client);
         let inputs = owned.resume_inputs(TestRun::settings(), &backends).await.unwrap();
@@ -99,7 +99,7 @@ async fn request_without_room_is_known_by_its_key() {
     for (mode, ending) in [(StopMode::Now, Ending::Stopped), (StopMode::Cancel, Ending::Cancelled)]
     {
         let setup = TestRun::in_memory();
-        let client = Client::new(Found::Running, "");
+        let client = Client::new(AttachedClient::Running, "");
         let mut owned = setup.begun(STATE);
         let backends = answered_by(&client);
         let inputs = owned.resume_inputs(TestRun::settings(), &backends).await.unwrap();

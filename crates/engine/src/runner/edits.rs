@@ -27,7 +27,8 @@ impl Runner<'_> {
         if run.settings.definition == Pinning::Pinned || is_over {
             return Ok(());
         }
-        let check = |survey: &Reachability<'_>| self.backends.check_states(&run.settings, survey);
+        let check =
+            |reachable: &Reachability<'_>| self.backends.check_states(&run.settings, reachable);
         let mistake = match prepare_with(run.workflow.as_ref(), &run.program, &check) {
             Err(error) => Some(mistakes(&error)),
             Ok(prepared) => {

@@ -305,8 +305,8 @@ impl ExecStep {
                     return Err(AttemptFailure::from_output(finding));
                 }
                 let json = reading::read_text(&ran.stdout).map_err(|why| {
-                    let told = format!("its stdout is not JSON: {why}");
-                    AttemptFailure::from_output(Finding { why: told, errors: vec![why.into()] })
+                    let reason = format!("its stdout is not JSON: {why}");
+                    AttemptFailure::from_output(Finding { why: reason, errors: vec![why.into()] })
                 })?;
                 let errors = self.schemas.errors(output_schema.as_deref(), &json);
                 // Before the schema is checked, so that the result of a failed attempt shows what

@@ -17,7 +17,7 @@ use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, lock};
 
 use super::TICK_INTERVAL;
 use crate::driver::{Head, Log};
-use crate::feed::{Cursor, NoteKind};
+use crate::feed::{FeedCursor, NoteKind};
 use crate::owned::OwnError;
 use crate::pin::Pin;
 use crate::project::Project;
@@ -37,9 +37,9 @@ impl SharedJournal {
     }
 
     /// Returns the place of the last record.
-    pub(super) fn cursor(&self) -> Cursor {
+    pub(super) fn cursor(&self) -> FeedCursor {
         let journal = self.journal();
-        Cursor { seq: journal.seq(), sum: journal.sum() }
+        FeedCursor { seq: journal.seq(), sum: journal.sum() }
     }
 
     fn journal(&self) -> MutexGuard<'_, Journal> {

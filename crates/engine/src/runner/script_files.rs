@@ -35,9 +35,9 @@ pub(super) struct Runnable {
 impl Runnable {
     /// Replaces the path of the copy by the script's own path in its messages: a user who reads
     /// `DECIDE.sh: line 6` looks for the file to edit, not for its copy.
-    pub(super) fn with_own_paths(&self, told: ScriptEnd) -> ScriptEnd {
+    pub(super) fn with_own_paths(&self, end: ScriptEnd) -> ScriptEnd {
         let own = |text: String| self.own_paths(text);
-        match told {
+        match end {
             ScriptEnd::Succeeded(spoken) => {
                 ScriptEnd::Succeeded(ScriptSuccess { stderr: own(spoken.stderr), ..spoken })
             }

@@ -9,7 +9,7 @@ use raymond_core::time::Span;
 use raymond_store::Inbox;
 
 use super::*;
-use crate::test_runs::{Client, Found, SilentWatcher, TestRun, answered_by};
+use crate::test_runs::{AttachedClient, Client, SilentWatcher, TestRun, answered_by};
 use crate::turn_files::transcript;
 
 const STATE: &[(&str, &str)] = &[("START.md", "go")];
@@ -115,7 +115,7 @@ async fn adopted_client_keeps_its_clocks_and_cap() {
     let released =
         raymond_core::decide::turn_spec(&owned.head.run, &owned.definition, &turn).unwrap();
     let released = released.prompt().unwrap().clone();
-    let client = Client::new(Found::Running, "<result>done</result>");
+    let client = Client::new(AttachedClient::Running, "<result>done</result>");
     let backends = answered_by(&client);
     let inputs = owned.resume_inputs(settings, &backends).await.unwrap();
     let paths = owned.paths.clone();
@@ -140,7 +140,7 @@ async fn answer_of_an_adopted_client_uses_its_directory() {
     let inner = setup.cwd.path().join("inner");
     std::fs::create_dir(&inner).unwrap();
     let mut owned = setup.begun(&[("START.md", "go"), ("END.sh", "pwd > place; exit 1")]);
-    let client = Client::new(Found::Running, "<reset cd='inner'>END</reset>");
+    let client = Client::new(AttachedClient::Running, "<reset cd='inner'>END</reset>");
     let backends = answered_by(&client);
     let inputs = owned.resume_inputs(TestRun::settings(), &backends).await.unwrap();
     let driven = drive(owned, backends, inputs, &mut SilentWatcher).await.unwrap();

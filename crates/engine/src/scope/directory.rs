@@ -21,23 +21,25 @@ pub(super) fn load(directory: &Path, start: EntryPoint) -> Result<LoadedScope, S
     let mut warnings = Vec::new();
     for name in state_names(&scope)? {
         match locate(&scope, &name)? {
-            Found::File(path) => files.push(read(&scope, &path, name, &mut limit)?),
-            Found::Directory => {}
+            EntryKind::File(path) => files.push(read(&scope, &path, name, &mut limit)?),
+            EntryKind::Directory => {}
             // The user named this file, so a warning is not enough: the run cannot start without
             // it.
-            Found::Leaves(target) if start == EntryPoint::State(name.clone()) => {
+            EntryKind::Leaves(target) if start == EntryPoint::State(name.clone()) => {
                 let path = scope.join(name);
                 return Err(ScopeError::StartLeaves { path, target });
             }
-            Found::Leaves(target) => warnings.push(left_out(
+            EntryKind::Leaves(target) => warnings.push(left_out(
                 &name,
                 "link-leaves-scope",
                 &format!("the link leads out of the scope, to {}", target.display()),
             )),
-            Found::Broken => {
+            EntryKind::Broken => {
                 warnings.push(left_out(&name, "broken-link", "the link leads nowhere"));
             }
-            Found::Special => warnings.push(left_out(&name, "not-a-file", "this is not a file")),
+            EntryKind::Special => {
+                warnings.push(left_out(&name, "not-a-file", "this is not a file"))
+            }
         }
     }
     Ok(LoadedScope { scope, start, files, origin: Origin::Directory, warnings })
@@ -48,18 +50,18 @@ pub(super) fn load_one(directory: &Path, name: &str) -> Result<(PathBuf, SourceF
     let scope = fs::canonicalize(directory).map_err(|error| unreadable(directory, error))?;
     let path = scope.join(name);
     match locate(&scope, name)? {
-        Found::File(found) => {
+        EntryKind::File(found) => {
             let file = read(&scope, &found, name.to_owned(), &mut ByteLimit::new())?;
             Ok((scope, file))
         }
-        Found::Leaves(target) => Err(ScopeError::StartLeaves { path, target }),
-        Found::Broken => Err(ScopeError::Missing(path)),
-        Found::Directory | Found::Special => Err(ScopeError::NotAWorkflow(path)),
+        EntryKind::Leaves(target) => Err(ScopeError::StartLeaves { path, target }),
+        EntryKind::Broken => Err(ScopeError::Missing(path)),
+        EntryKind::Directory | EntryKind::Special => Err(ScopeError::NotAWorkflow(path)),
     }
 }
 
 /// The kind of a directory entry.
-enum Found {
+enum EntryKind {
     /// A file of the scope, at this path without links.
     File(PathBuf),
     Directory,
@@ -91,26 +93,26 @@ fn state_names(scope: &Path) -> Result<Vec<String>, ScopeError> {
     Ok(names)
 }
 
-fn locate(scope: &Path, name: &str) -> Result<Found, ScopeError> {
+fn locate(scope: &Path, name: &str) -> Result<EntryKind, ScopeError> {
     let path = scope.join(name);
     let failed = |error| unreadable(&path, error);
     let is_link = fs::symlink_metadata(&path).map_err(failed)?.is_symlink();
     let target = match fs::canonicalize(&path) {
         Ok(target) => target,
         // The target is missing, or the links form a circle.
-        Err(_) if is_link => return Ok(Found::Broken),
+        Err(_) if is_link => return Ok(EntryKind::Broken),
         Err(error) => return Err(failed(error)),
     };
     if !target.starts_with(scope) {
-        return Ok(Found::Leaves(target));
+        return Ok(EntryKind::Leaves(target));
     }
     let found = fs::metadata(&target).map_err(failed)?;
     Ok(if found.is_file() {
-        Found::File(target)
+        EntryKind::File(target)
     } else if found.is_dir() {
-        Found::Directory
+        EntryKind::Directory
     } else {
-        Found::Special
+        EntryKind::Special
     })
 }
 

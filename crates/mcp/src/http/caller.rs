@@ -13,7 +13,7 @@ const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 
 /// The owner of the other end of a connection from this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Owner {
+enum SocketOwner {
     User(u32),
     /// No user: the socket was closed, and the kernel lists it as root's.
     Closed,
@@ -33,16 +33,16 @@ pub(super) fn may_call(peer: SocketAddr, here: SocketAddr) -> bool {
     is_allowed(tables.find_map(|table| owner(&table, peer, here)), peer, me)
 }
 
-fn is_allowed(owner: Option<Owner>, peer: SocketAddr, me: u32) -> bool {
+fn is_allowed(owner: Option<SocketOwner>, peer: SocketAddr, me: u32) -> bool {
     match owner {
-        Some(Owner::User(user)) => user == me || user == 0,
-        Some(Owner::Closed) => false,
+        Some(SocketOwner::User(user)) => user == me || user == 0,
+        Some(SocketOwner::Closed) => false,
         None => !peer.ip().to_canonical().is_loopback(),
     }
 }
 
 /// Returns the owner of the socket that is bound to `from` and connected to `to`.
-fn owner(table: &str, from: SocketAddr, to: SocketAddr) -> Option<Owner> {
+fn owner(table: &str, from: SocketAddr, to: SocketAddr) -> Option<SocketOwner> {
     let wanted = [from, to].map(plain);
     // A busy machine has thousands of sockets, and every connection searches all of them: most lines are
     // skipped by their port, without parsing.
@@ -56,9 +56,9 @@ fn owner(table: &str, from: SocketAddr, to: SocketAddr) -> Option<Owner> {
             return None;
         }
         if *inode == "0" {
-            return Some(Owner::Closed);
+            return Some(SocketOwner::Closed);
         }
-        user.parse().ok().map(Owner::User)
+        user.parse().ok().map(SocketOwner::User)
     })
 }
 
@@ -90,25 +90,25 @@ mod tests {
     // proves: S59
     #[test]
     fn socket_user_is_read_from_the_table() {
-        let check = |line: &str, from: &str, to: &str, expected: Option<Owner>| {
+        let check = |line: &str, from: &str, to: &str, expected: Option<SocketOwner>| {
             let table = format!("{HEAD}{line} 1 0000000000000000 20 4 30 10 -1\n");
             let found = owner(&table, from.parse().unwrap(), to.parse().unwrap());
             assert_eq!(found, expected, "{line}");
         };
         let rest = "00000000:00000000 00:00000000 00000000";
         let four = format!("   0: 0100007F:C350 0100007F:1F90 01 {rest}  1000        0 4242");
-        check(&four, "127.0.0.1:50000", "127.0.0.1:8080", Some(Owner::User(1000)));
+        check(&four, "127.0.0.1:50000", "127.0.0.1:8080", Some(SocketOwner::User(1000)));
         check(&four, "127.0.0.1:50001", "127.0.0.1:8080", None);
         check(&four, "127.0.0.1:50000", "127.0.0.2:8080", None);
-        check(&four, "[::ffff:127.0.0.1]:50000", "127.0.0.1:8080", Some(Owner::User(1000)));
+        check(&four, "[::ffff:127.0.0.1]:50000", "127.0.0.1:8080", Some(SocketOwner::User(1000)));
         let six = "00000000000000000000000001000000:C350 00000000000000000000000001000000:1F90";
         let six = format!("   0: {six} 01 {rest}  1000        0 4242");
-        check(&six, "[::1]:50000", "[::1]:8080", Some(Owner::User(1000)));
+        check(&six, "[::1]:50000", "[::1]:8080", Some(SocketOwner::User(1000)));
         let mapped = "0000000000000000FFFF00000100007F:C350 0000000000000000FFFF00000100007F:1F90";
         let mapped = format!("   0: {mapped} 01 {rest}  1000        0 4242");
-        check(&mapped, "127.0.0.1:50000", "127.0.0.1:8080", Some(Owner::User(1000)));
+        check(&mapped, "127.0.0.1:50000", "127.0.0.1:8080", Some(SocketOwner::User(1000)));
         let closed = format!("   0: 0100007F:C350 0100007F:1F90 06 {rest}     0        0 0");
-        check(&closed, "127.0.0.1:50000", "127.0.0.1:8080", Some(Owner::Closed));
+        check(&closed, "127.0.0.1:50000", "127.0.0.1:8080", Some(SocketOwner::Closed));
         check("   0: junk", "127.0.0.1:50000", "127.0.0.1:8080", None);
     }
 
@@ -123,10 +123,10 @@ mod tests {
             ("[2001:db8::1]:1", false),
         ] {
             let peer: SocketAddr = peer.parse().unwrap();
-            assert!(is_allowed(Some(Owner::User(7)), peer, 7), "{peer}");
-            assert!(is_allowed(Some(Owner::User(0)), peer, 7), "{peer}");
-            assert!(!is_allowed(Some(Owner::User(8)), peer, 7), "{peer}");
-            assert!(!is_allowed(Some(Owner::Closed), peer, 7), "{peer}");
+            assert!(is_allowed(Some(SocketOwner::User(7)), peer, 7), "{peer}");
+            assert!(is_allowed(Some(SocketOwner::User(0)), peer, 7), "{peer}");
+            assert!(!is_allowed(Some(SocketOwner::User(8)), peer, 7), "{peer}");
+            assert!(!is_allowed(Some(SocketOwner::Closed), peer, 7), "{peer}");
             // No other machine can have a loopback address.
             assert_eq!(is_allowed(None, peer, 7), !is_here, "{peer}");
         }

@@ -45,7 +45,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
 
 /// The state that the connections of a server share.
 #[derive(Clone)]
@@ -82,7 +82,7 @@ where
 async fn answer<S: ServerHandler + Clone>(
     endpoint: &Endpoint<S>,
     request: Request<Incoming>,
-) -> Answer {
+) -> HttpResponse {
     if let Err(Refused { status, message }) =
         check_names(&endpoint.names, request.uri(), request.headers())
     {
@@ -123,7 +123,7 @@ fn listening<S>(
 async fn handle<S: ServerHandler + Clone>(
     endpoint: &Endpoint<S>,
     mut request: Request<Incoming>,
-) -> Answer {
+) -> HttpResponse {
     let extras = RequestExtras::default();
     request.extensions_mut().insert(extras.arguments.clone());
     request.extensions_mut().insert(extras.place.clone());
@@ -172,7 +172,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-fn plain(status: StatusCode, text: &str) -> Answer {
+fn plain(status: StatusCode, text: &str) -> HttpResponse {
     let mut response = Response::new(Full::new(Bytes::from(text.to_owned())).boxed());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
@@ -180,7 +180,7 @@ fn plain(status: StatusCode, text: &str) -> Answer {
 }
 
 /// Returns the answer to a message that cannot be read.
-fn unread(unread: &Unread) -> Answer {
+fn unread(unread: &Unread) -> HttpResponse {
     let answer = serde_json::to_vec(&unread.answer()).unwrap_or_default();
     let mut response = Response::new(Full::new(Bytes::from(answer)).boxed());
     let headers = response.headers_mut();

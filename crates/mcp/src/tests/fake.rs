@@ -9,7 +9,7 @@ use raymond_core::crayfish::envelope::{AgentRequest, CallOutcome, CallReply};
 use raymond_core::crayfish::error_code::ErrorCode;
 use raymond_core::crayfish::problem::Problem;
 use raymond_core::ids::RunId;
-use raymond_engine::call::{Follower, Progress, RawRequest};
+use raymond_engine::call::{CallChannels, Progress, RawRequest};
 use raymond_engine::project::Project;
 use serde_json::{Map, Value as Json, json};
 
@@ -45,7 +45,7 @@ fn reply(run: Option<RunId>, outcome: CallOutcome) -> CallReply {
 }
 
 impl Host for Fake {
-    fn call(&self, sent: RawRequest, follower: Follower) -> CallReply {
+    fn call(&self, sent: RawRequest, channels: CallChannels) -> CallReply {
         let RawRequest { mut request, said } = sent;
         for (id, text) in said {
             request["agentOutputs"][id] = serde_json::from_str(&text).unwrap();
@@ -56,11 +56,11 @@ impl Host for Fake {
             Some("steps") => {
                 for count in [1, 1, 3, 2, 4] {
                     let message = format!("at {count}");
-                    follower.progress.send(Progress { count, message }).ok();
+                    channels.progress.send(Progress { count, message }).ok();
                 }
                 reply(None, CallOutcome::Done)
             }
-            Some("wait") => self.wait(&follower),
+            Some("wait") => self.wait(&channels),
             Some("ask") => self.ask(&request),
             Some("panic") => panic!("this call was never meant to work"),
             other => {
@@ -90,13 +90,13 @@ impl Host for Fake {
 
 impl Fake {
     /// Runs until it is cancelled.
-    fn wait(&self, follower: &Follower) -> CallReply {
+    fn wait(&self, channels: &CallChannels) -> CallReply {
         let begun = Progress { count: 1, message: "waits".to_owned() };
-        follower.progress.send(begun).ok();
+        channels.progress.send(begun).ok();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(follower.cancel.cancelled());
+        runtime.block_on(channels.cancel.cancelled());
         *self.given_up.lock().unwrap() += 1;
-        CallReply::failed(ErrorCode::Cancelled, "the caller gave up", Vec::new())
+        CallReply::failed(ErrorCode::Cancelled, "the caller cancelled the call", Vec::new())
     }
 
     /// Asks for `{"foo": string}`, at most twice.

@@ -16,7 +16,7 @@ use std::sync::{Arc, mpsc};
 use raymond_core::crayfish::envelope::CallReply;
 use raymond_core::ids::RunId;
 use raymond_core::run::Settings;
-use raymond_engine::call::{Follower, RawRequest, Tool, Workspaces};
+use raymond_engine::call::{CallChannels, RawRequest, Tool, Workspaces};
 use raymond_engine::project::Project;
 use raymond_mcp::{Host, Server, http};
 use serde_json::Value as Json;
@@ -32,10 +32,10 @@ fn runtime() -> tokio::runtime::Runtime {
 struct Bare(PathBuf);
 
 impl Host for Bare {
-    fn call(&self, sent: RawRequest, follower: Follower) -> CallReply {
+    fn call(&self, sent: RawRequest, channels: CallChannels) -> CallReply {
         let workspaces = Workspaces { given: Some(self.0.clone()), ..Workspaces::default() };
         let tool = Tool { workspaces, settings: Settings::default() };
-        runtime().block_on(tool.call(sent, follower))
+        runtime().block_on(tool.call(sent, channels))
     }
 
     fn project(&self, _agent: Option<&str>) -> Result<Project, String> {

@@ -16,7 +16,7 @@ mod inode;
 mod port;
 mod tree;
 
-pub use fault::{Call, Fault, Operation, splitmix};
+pub use fault::{Call, DiskFault, Operation, splitmix};
 pub use inode::PAGE;
 
 use inode::Inode;
@@ -26,7 +26,7 @@ use tree::{Entry, Tree};
 pub type Dice = Box<dyn FnMut(u64) -> u64 + Send>;
 
 /// Decides before every call whether it fails. It must not call the disk.
-pub type Hook = Box<dyn FnMut(&Call) -> Option<Fault> + Send>;
+pub type Hook = Box<dyn FnMut(&Call) -> Option<DiskFault> + Send>;
 
 type InodeNumber = u64;
 
@@ -51,7 +51,7 @@ struct Machine {
     power: Power,
     capacity: Option<u64>,
     calls: Vec<Call>,
-    plan: BTreeMap<u64, Fault>,
+    plan: BTreeMap<u64, DiskFault>,
     hook: Option<Hook>,
     dice: Dice,
 }
@@ -95,7 +95,7 @@ impl Memory {
     /// Plans a fault for the call with this number, counted from 0.
     ///
     /// A fault that cannot happen to that call is ignored.
-    pub fn plan(&self, call: u64, fault: Fault) {
+    pub fn plan(&self, call: u64, fault: DiskFault) {
         self.lock().plan.insert(call, fault);
     }
 
@@ -193,19 +193,19 @@ impl Memory {
         &self,
         operation: Operation,
         path: &Path,
-    ) -> io::Result<(MutexGuard<'_, Machine>, Option<Fault>)> {
+    ) -> io::Result<(MutexGuard<'_, Machine>, Option<DiskFault>)> {
         let mut machine = self.lock();
         if machine.power == Power::Cut || !machine.processes.contains_key(&self.process) {
             return Err(io::Error::other("the process is gone"));
         }
         match machine.count(operation, path) {
-            Some(Fault::Crash) => {
+            Some(DiskFault::Crash) => {
                 machine.power = Power::Cut;
                 Err(io::Error::other("the machine crashed"))
             }
-            Some(Fault::Fail(kind)) => Err(kind.into()),
+            Some(DiskFault::Fail(kind)) => Err(kind.into()),
             // Full means full from now on: later calls meet the same limit.
-            Some(Fault::Full) => {
+            Some(DiskFault::Full) => {
                 machine.capacity = Some(machine.used());
                 Ok((machine, None))
             }
@@ -215,7 +215,7 @@ impl Memory {
 }
 
 impl Machine {
-    fn count(&mut self, operation: Operation, path: &Path) -> Option<Fault> {
+    fn count(&mut self, operation: Operation, path: &Path) -> Option<DiskFault> {
         let number = self.calls.len() as u64;
         let mut call = Call { number, operation, path: path.to_owned(), fault: None };
         let planned = match (self.plan.remove(&number), &mut self.hook) {
@@ -291,7 +291,7 @@ mod tests {
             let memory = Memory::new(0);
             memory.set_capacity(capacity);
             let mut file = memory.open(Path::new("/f"), Open::New).unwrap();
-            memory.plan(memory.call_count(), Fault::Short(planned));
+            memory.plan(memory.call_count(), DiskFault::Short(planned));
             let error = file.write_at(0, b"four").unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::WriteZero);
             assert_eq!(read_from(file.as_mut(), 0).unwrap(), expected, "{planned}");
@@ -306,7 +306,7 @@ mod tests {
     fn lost_directory_sync_makes_no_name_durable() {
         let memory = Memory::with_dice(Box::new(|_| 0));
         memory.open(Path::new("/f"), Open::New).unwrap();
-        memory.plan(memory.call_count(), Fault::LostSync);
+        memory.plan(memory.call_count(), DiskFault::LostSync);
         assert!(memory.sync_dir(Path::new("/")).is_err());
         assert_eq!(memory.crash().list(Path::new("/")).unwrap(), [""; 0]);
     }
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn planned_crash_stops_the_machine_until_boot() {
         let memory = Memory::new(0);
-        memory.plan(memory.call_count(), Fault::Crash);
+        memory.plan(memory.call_count(), DiskFault::Crash);
         assert!(!memory.is_down());
         assert!(memory.list(Path::new("/")).is_err());
         assert!(memory.is_down());
@@ -324,6 +324,6 @@ mod tests {
         assert!(booted.list(Path::new("/")).is_ok());
         assert!(memory.list(Path::new("/")).is_err());
         let calls: Vec<_> = memory.calls().iter().map(|call| call.fault).collect();
-        assert_eq!((calls, memory.call_count()), (vec![Some(Fault::Crash), None], 2));
+        assert_eq!((calls, memory.call_count()), (vec![Some(DiskFault::Crash), None], 2));
     }
 }

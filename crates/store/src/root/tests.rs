@@ -152,7 +152,7 @@ fn run_ids_are_plain_names() {
     assert_eq!(paths.journal, Path::new("/p/.raymond/runs/flow-1_a/journal.jsonl"));
     assert_eq!(paths.state, Path::new("/p/.raymond/state/flow-1_a.json"));
     for bad in ["", "..", "a/b", "a b", "ä", &"x".repeat(129)] {
-        assert_eq!(root.run(bad).unwrap_err(), BadRunId(bad.to_owned()));
+        assert_eq!(root.run(bad).unwrap_err(), UnsafeRunName(bad.to_owned()));
     }
 }
 
@@ -231,7 +231,7 @@ fn removal_continues_after_an_error() {
     let stays = Path::new("/p/.raymond/runs/.removed-0-a/journal.jsonl");
     memory.set_hook(Some(Box::new(move |call| {
         let is_it = call.operation == disk::memory::Operation::Remove && call.path == stays;
-        is_it.then_some(disk::memory::Fault::Fail(io::ErrorKind::PermissionDenied))
+        is_it.then_some(disk::memory::DiskFault::Fail(io::ErrorKind::PermissionDenied))
     })));
     let error = root.sweep(&memory).unwrap_err();
     assert_eq!(error.path, stays);
@@ -246,7 +246,7 @@ fn removal_continues_after_an_error() {
 /// Removes a directory while the call with this number fails. Returns the result.
 fn removed_despite(number: u64, kind: io::ErrorKind) -> Result<(), String> {
     let memory = disk(&["/d"], Some(("/d/f", "x")));
-    memory.plan(memory.call_count() + number, disk::memory::Fault::Fail(kind));
+    memory.plan(memory.call_count() + number, disk::memory::DiskFault::Fail(kind));
     remove_tree(&memory, Path::new("/d")).map_err(|error| error.to_string())
 }
 
@@ -268,7 +268,7 @@ fn removal_ignores_missing_files_and_reports_errors() {
 fn unreadable_directory_is_not_treated_as_empty() {
     let memory = disk(&["/p"], None);
     let root = Root::in_directory(Path::new("/p"));
-    let denied = disk::memory::Fault::Fail(io::ErrorKind::PermissionDenied);
+    let denied = disk::memory::DiskFault::Fail(io::ErrorKind::PermissionDenied);
     memory.set_hook(Some(Box::new(move |_| Some(denied))));
     let told = |error: disk::Error| error.to_string();
     let located = Root::locate(&memory, Path::new("/p")).map_err(told);
@@ -309,7 +309,7 @@ fn errors_contain_their_path() {
     use std::io::ErrorKind::{Other, PermissionDenied, ReadOnlyFilesystem, StorageFull};
     let check = |kind, trouble, text: &str| {
         let memory = disk(&["/p"], None);
-        memory.set_hook(Some(Box::new(move |_| Some(disk::memory::Fault::Fail(kind)))));
+        memory.set_hook(Some(Box::new(move |_| Some(disk::memory::DiskFault::Fail(kind)))));
         let root = Root::in_directory(Path::new("/p"));
         let error = root.ensure(&memory).unwrap_err();
         assert_eq!((error.kind(), error.to_string().as_str()), (trouble, text));

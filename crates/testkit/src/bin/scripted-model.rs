@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use raymond_testkit::model::{Model, Settings};
+use raymond_testkit::model::{Model, ModelSettings};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 
 fn serve(port: u16, log: &str) -> io::Result<()> {
     let log = OpenOptions::new().create(true).append(true).open(log)?;
-    let settings = Settings { port, gates: PathBuf::from("."), log: Some(log) };
+    let settings = ModelSettings { port, gates: PathBuf::from("."), log: Some(log) };
     let model = Model::start(settings)?;
     writeln!(io::stdout(), "{}", model.url())?;
     // Serves until the process is killed.

@@ -12,7 +12,7 @@ use super::*;
 /// Starts a model, and returns the directory of its gates.
 fn model() -> (Model, TempDir) {
     let gates = tempfile::tempdir().unwrap();
-    let settings = Settings { gates: gates.path().to_owned(), ..Settings::default() };
+    let settings = ModelSettings { gates: gates.path().to_owned(), ..ModelSettings::default() };
     (Model::start(settings).unwrap(), gates)
 }
 
@@ -333,7 +333,8 @@ fn requests_and_usage_are_recorded() {
 fn requests_are_logged() {
     let place = tempfile::tempdir().unwrap();
     let log = place.path().join("log");
-    let settings = Settings { log: Some(File::create(&log).unwrap()), ..Settings::default() };
+    let settings =
+        ModelSettings { log: Some(File::create(&log).unwrap()), ..ModelSettings::default() };
     let model = Model::start(settings).unwrap();
     ask(&model, &prompt("model: say hello"));
     drop(model);

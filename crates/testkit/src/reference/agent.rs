@@ -13,7 +13,7 @@ use raymond_core::protocol::TagName;
 use super::history::{Failure, Fault, Line, Plan, TurnName, VisitName};
 use super::names;
 use super::tags::{Move, NextConversation, PendingReturns, Transition, Worker};
-use super::workflow::{Settings, State, Workflow};
+use super::workflow::{InterpreterSettings, State, Workflow};
 
 #[derive(Debug, Clone)]
 pub(super) enum Session {
@@ -115,7 +115,7 @@ impl Agent {
     }
 
     /// Starts a visit of the agent's state.
-    pub(super) fn enter(&mut self, workflow: &Workflow, settings: &Settings) -> Line {
+    pub(super) fn enter(&mut self, workflow: &Workflow, settings: &InterpreterSettings) -> Line {
         self.visits += 1;
         *self.counts.entry(self.state.clone()).or_insert(0) += 1;
         let model = match &workflow.states[&self.state] {
@@ -212,7 +212,7 @@ impl Agent {
         &mut self,
         transition: Transition,
         workflow: &Workflow,
-        settings: &Settings,
+        settings: &InterpreterSettings,
     ) -> Result<(Vec<Line>, Next), Failure> {
         let moved = match transition {
             Transition::Move(moved) => moved,
@@ -313,7 +313,7 @@ impl Agent {
     fn name_workers(
         &mut self,
         workers: Vec<Worker>,
-        settings: &Settings,
+        settings: &InterpreterSettings,
     ) -> Result<Vec<(AgentId, Worker)>, Failure> {
         // No end of other agents could ever make room for these. Smaller forks would only wait,
         // which the reference leaves out.

@@ -15,9 +15,11 @@ use super::decide::decide;
 use super::history::{Failure, History, Line, TurnName};
 use super::message_context::MessageContext;
 use super::read::read;
-use super::workflow::{Answer, Attempt, FailureKind, Outcome, Settings, State, Workflow};
+use super::workflow::{
+    Answer, Attempt, FailureKind, InterpreterSettings, Outcome, State, Workflow,
+};
 
-/// The run made more attempts than [`Settings::max_attempts`].
+/// The run made more attempts than [`InterpreterSettings::max_attempts`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the workflow did not end within {0} attempts")]
 pub struct AttemptLimit(pub u32);
@@ -25,7 +27,7 @@ pub struct AttemptLimit(pub u32);
 /// Interprets a workflow; the oracle answers for its clients and scripts.
 pub fn interpret(
     workflow: &Workflow,
-    settings: &Settings,
+    settings: &InterpreterSettings,
     oracle: &mut dyn FnMut(Attempt<'_>) -> Answer,
 ) -> Result<History, AttemptLimit> {
     let mut interpreter =
@@ -47,7 +49,7 @@ pub fn interpret(
 
 struct Interpreter<'a> {
     workflow: &'a Workflow,
-    settings: &'a Settings,
+    settings: &'a InterpreterSettings,
     oracle: &'a mut dyn FnMut(Attempt<'_>) -> Answer,
     attempts: u32,
     history: History,

@@ -65,7 +65,7 @@ pub struct Allowed {
 
 /// The limits of a run. There is no cap on money, because its effect depends on timing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct InterpreterSettings {
     /// The default model.
     pub model: Option<String>,
     /// How many workers one message may request. The reference never makes an agent wait for a free
@@ -77,7 +77,7 @@ pub struct Settings {
     pub max_attempts: u32,
 }
 
-impl Default for Settings {
+impl Default for InterpreterSettings {
     fn default() -> Self {
         Self { model: None, max_agents: 1_000, reminders: 3, retries: 5, max_attempts: 100_000 }
     }

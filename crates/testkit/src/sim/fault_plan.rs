@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use raymond_store::disk::memory::{Call, Fault, Operation};
+use raymond_store::disk::memory::{Call, DiskFault, Operation};
 
 /// A call that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,16 +84,16 @@ impl MachineFault {
         }
     }
 
-    const fn disk_fault(self) -> Fault {
+    const fn disk_fault(self) -> DiskFault {
         match self {
-            Self::PowerCut => Fault::Crash,
+            Self::PowerCut => DiskFault::Crash,
             // The call does not happen, and no later one does: `State::killed` refuses them. A kill
             // that only failed one call would be an error that the process could handle.
-            Self::Kill => Fault::Fail(std::io::ErrorKind::Interrupted),
+            Self::Kill => DiskFault::Fail(std::io::ErrorKind::Interrupted),
             // Bytes that are written. Seven is less than any record, so the line is always torn.
-            Self::ShortWrite => Fault::Short(7),
-            Self::Full => Fault::Full,
-            Self::LostSync => Fault::LostSync,
+            Self::ShortWrite => DiskFault::Short(7),
+            Self::Full => DiskFault::Full,
+            Self::LostSync => DiskFault::LostSync,
         }
     }
 }
@@ -179,7 +179,7 @@ impl FaultPlan {
     }
 
     /// Counts a call of the disk, and returns its fault.
-    pub fn disk_call(&self, call: &Call) -> Option<Fault> {
+    pub fn disk_call(&self, call: &Call) -> Option<DiskFault> {
         let point = Point::Disk(RunFile::of(&call.path), call.operation);
         let mut state = self.lock();
         // Not counted as a call: a dead process makes none, and the numbers of later calls must not

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use raymond_core::run::Settings;
 use raymond_core::run::program::Answers;
-use raymond_engine::call::{Follower, Tool, Workspaces};
+use raymond_engine::call::{CallChannels, Tool, Workspaces};
 use serde_json::{Map, Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
@@ -47,8 +47,8 @@ struct Host {
 impl Host {
     async fn call(&self) -> Json {
         let (progress, _receiver) = tokio::sync::mpsc::unbounded_channel();
-        let follower = Follower { cancel: CancellationToken::new(), progress };
-        self.tool.call(self.request.clone(), follower).await.into_json()
+        let channels = CallChannels { cancel: CancellationToken::new(), progress };
+        self.tool.call(self.request.clone(), channels).await.into_json()
     }
 
     /// Adds outputs for the requests of a reply to the next call.

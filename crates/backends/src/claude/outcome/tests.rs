@@ -24,7 +24,7 @@ fn open() -> SessionStep {
 }
 
 fn after(lines: &[String], end: ClientEnd, step: &SessionStep) -> Answer {
-    let mut turn = Turn::default();
+    let mut turn = ClaudeTurn::default();
     for line in lines {
         turn.read_event(&StreamEvent::Line(line.clone().into_bytes()));
     }
@@ -392,7 +392,7 @@ fn complete_result_outranks_the_client_end() {
 #[test]
 fn too_much_output_is_its_own_failure() {
     let check = |event: &[StreamEvent], end: ClientEnd, expected: Answer| {
-        let mut turn = Turn::default();
+        let mut turn = ClaudeTurn::default();
         for event in event {
             turn.read_event(event);
         }

@@ -1,7 +1,7 @@
 use raymond_core::prices::Price;
 
 use super::super::sample::{self, aborted, bash, init, subagent_line, success, text};
-use super::super::turn::Turn;
+use super::super::turn::ClaudeTurn;
 use super::*;
 use crate::headless::TurnReader as _;
 use crate::process::StreamEvent;
@@ -18,7 +18,7 @@ fn zero() -> Price {
 }
 
 fn after(lines: &[String]) -> Cost {
-    let mut turn = Turn::default();
+    let mut turn = ClaudeTurn::default();
     for line in lines {
         turn.read_event(&StreamEvent::Line(line.clone().into_bytes()));
     }
@@ -107,7 +107,7 @@ fn turn_is_free_only_if_no_request_possible() {
 #[test]
 fn unread_output_makes_a_cost_incomplete() {
     let check = |event: &[StreamEvent], expected: Cost| {
-        let mut turn = Turn::default();
+        let mut turn = ClaudeTurn::default();
         for event in event {
             turn.read_event(event);
         }

@@ -6,7 +6,7 @@ use super::super::outcome;
 use super::super::sample::{self, bash, init, success, system, text, user};
 use super::*;
 use crate::contract::Progress;
-use crate::headless::Warnings;
+use crate::headless::warnings::Warnings;
 use crate::headless::{ClientEnd, SessionStep};
 use crate::process::StreamEvent;
 
@@ -14,8 +14,8 @@ fn event(line: &str) -> StreamEvent {
     StreamEvent::Line(line.as_bytes().to_vec())
 }
 
-fn after(lines: &[String]) -> Turn {
-    let mut turn = Turn::default();
+fn after(lines: &[String]) -> ClaudeTurn {
+    let mut turn = ClaudeTurn::default();
     for line in lines {
         turn.read_event(&event(line));
     }
@@ -29,7 +29,7 @@ fn warnings(lines: &[String]) -> Vec<String> {
 #[test]
 fn every_line_gives_its_items() {
     let check = |line: &str, expected: &[Progress]| {
-        let said = Turn::default().read_event(&event(line));
+        let said = ClaudeTurn::default().read_event(&event(line));
         let signs: Vec<Progress> = said.iter().filter_map(TranscriptItem::progress).collect();
         assert_eq!(signs, expected, "{line}");
     };
@@ -249,7 +249,7 @@ fn each_unknown_type_warns_once() {
         "the MCP server c is not available: needs-auth",
     ];
     check(&[init.clone(), init], &expected);
-    let mut turn = Turn::default();
+    let mut turn = ClaudeTurn::default();
     turn.read_event(&StreamEvent::Line(b"{\"type\":\"user\",\"x\":\"\xff\"}".to_vec()));
     turn.read_event(&StreamEvent::LongLine { length: 50_000_000 });
     let found: Vec<_> = turn.health.warnings.into_vec().iter().map(ToString::to_string).collect();
@@ -262,7 +262,7 @@ fn each_unknown_type_warns_once() {
 #[test]
 fn unread_line_may_be_result_until_next_line() {
     let check = |lines: &[String], expected: bool| {
-        let mut turn = Turn::default();
+        let mut turn = ClaudeTurn::default();
         turn.read_event(&StreamEvent::LongLine { length: 50_000_000 });
         for line in lines {
             turn.read_event(&event(line));
@@ -319,6 +319,6 @@ proptest! {
     // proves: S32
     #[test]
     fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        Turn::default().read_event(&StreamEvent::Line(bytes));
+        ClaudeTurn::default().read_event(&StreamEvent::Line(bytes));
     }
 }

@@ -33,12 +33,12 @@ fn own() -> SessionId {
 }
 
 /// Returns a turn with these lines and this rollout.
-fn turn_of(lines: &[String], entries: &[String], cap: Option<Micros>, form: Form) -> Turn {
+fn turn_of(lines: &[String], entries: &[String], cap: Option<Micros>, form: Form) -> CodexTurn {
     let home = tempfile::tempdir().unwrap();
     let entries: Vec<String> =
         sample::began("a").into_iter().chain(entries.iter().cloned()).collect();
     sample::write(home.path(), THREAD, &entries);
-    let mut turn = Turn::new(
+    let mut turn = CodexTurn::new(
         ThreadUsage::new(home.path(), Arc::new(Prices::default()), PriorTurns::default()),
         cap,
         form,
@@ -391,10 +391,10 @@ fn unreadable_message_is_not_an_answer() {
 }
 
 /// Returns a turn with these lines and without a rollout.
-fn unseen_turn(lines: &[String], cap: Option<Micros>) -> Turn {
+fn unseen_turn(lines: &[String], cap: Option<Micros>) -> CodexTurn {
     let nowhere =
         ThreadUsage::new("/nowhere".as_ref(), Arc::new(Prices::default()), PriorTurns::default());
-    let mut turn = Turn::new(nowhere, cap, Form::Text);
+    let mut turn = CodexTurn::new(nowhere, cap, Form::Text);
     for line in lines {
         turn.read_event(&StreamEvent::Line(line.clone().into_bytes()));
     }
@@ -581,7 +581,7 @@ fn partly_read_rollout_gives_a_lower_bound() {
     sample::write(home.path(), THREAD, &entries);
     let thread_usage =
         ThreadUsage::new(home.path(), Arc::new(Prices::default()), PriorTurns::default());
-    let mut turn = Turn::new(thread_usage, Some(Micros(100_000_000)), Form::Text);
+    let mut turn = CodexTurn::new(thread_usage, Some(Micros(100_000_000)), Form::Text);
     for line in said(&[]) {
         turn.read_event(&StreamEvent::Line(line.into_bytes()));
     }

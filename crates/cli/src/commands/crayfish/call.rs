@@ -11,7 +11,7 @@ use raymond_core::crayfish::envelope::CallOutcome;
 use raymond_core::crayfish::reading::{self, Holds};
 use raymond_core::crayfish::{CallReply, ErrorCode, Problem, ProblemCode};
 use raymond_core::run::Settings;
-use raymond_engine::call::{Follower, Progress, Tool, Workspaces};
+use raymond_engine::call::{CallChannels, Progress, Tool, Workspaces};
 use raymond_engine::runner::Signals;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -90,11 +90,11 @@ async fn answer(flags: &Crayfish, cancel: &CancellationToken) -> CallReply {
             );
         }
     };
-    let (progress, told) = mpsc::unbounded_channel();
-    let follower = Follower { cancel: cancel.clone(), progress };
+    let (progress, progress_items) = mpsc::unbounded_channel();
+    let channels = CallChannels { cancel: cancel.clone(), progress };
     // Even with `--quiet`: the channel is unbounded, so its items have to be taken.
-    let printing = tokio::spawn(print_progress(told, flags.quiet));
-    let reply = tool.call(request, follower).await;
+    let printing = tokio::spawn(print_progress(progress_items, flags.quiet));
+    let reply = tool.call(request, channels).await;
     // Wait here, so that no progress line follows the reply.
     printing.await.ok();
     reply
@@ -146,9 +146,9 @@ pub(in crate::commands) fn tool(given: Option<&Path>) -> Result<Tool, Failure> {
 }
 
 /// Prints a line for each step that starts or ends.
-async fn print_progress(mut told: mpsc::UnboundedReceiver<Progress>, quiet: bool) {
+async fn print_progress(mut progress_items: mpsc::UnboundedReceiver<Progress>, quiet: bool) {
     let lines = Lines::open();
-    while let Some(Progress { message, .. }) = told.recv().await {
+    while let Some(Progress { message, .. }) = progress_items.recv().await {
         if !quiet {
             lines.say(&sanitized(&message));
         }

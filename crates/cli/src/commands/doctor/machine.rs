@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use crate::health::{self, Finding, Folder, Need, ProbedProgram};
+use crate::health::{self, ClientProbe, Finding, Folder, Need};
 use raymond_backends::process::DISK_SPACE_NEEDED;
 use raymond_backends::registry::{self, CLIENTS, ClientKind, ClientProblem};
 use raymond_core::run::settings::ConfigHome;
@@ -57,7 +57,7 @@ async fn client(kind: &ClientKind, config: &Layer) -> Finding {
         return health::missing(kind.name, message, remedy, need);
     }
     let program = probe::client_version(kind.name, &command, probe::CLIENT_TIMEOUT).await;
-    if let ProbedProgram::Answers { version, .. } = &program
+    if let ClientProbe::Answers { version, .. } = &program
         && let Err(problem) = fits(kind, config, &command, version)
     {
         return need.unfit(problem.message, problem.remedy);

@@ -63,7 +63,7 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
         let remedy = "raymond doctor --fix removes empty runs that are older than a minute";
         findings.push(Finding::warn("runs", text, remedy.to_owned()));
     }
-    findings.extend(aside(project));
+    findings.extend(deleted_run_files(project));
     findings.extend(left_by_calls(project));
     findings
 }
@@ -83,9 +83,9 @@ fn own_runs(project: &Project) -> Result<Vec<RunId>, disk::Error> {
 }
 
 /// Finds files of deleted runs.
-fn aside(project: &Project) -> Option<Finding> {
-    let aside = project.root.removed_runs(project.disk.as_ref()).unwrap_or_default();
-    let names: Vec<String> = aside.iter().map(|path| path.display().to_string()).collect();
+fn deleted_run_files(project: &Project) -> Option<Finding> {
+    let files = project.root.removed_runs(project.disk.as_ref()).unwrap_or_default();
+    let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
     let text = format!("files of deleted runs remain: {}", names.join(", "));
     let remedy = "raymond prune removes them; if files remain, check their permissions";
     (!names.is_empty()).then(|| Finding::warn("runs", text, remedy.to_owned()))

@@ -93,8 +93,8 @@ impl<'f> Scaffold<'f> {
             ("@MAY@", format!("{}\n{}", self.may(), self.allow())),
             ("@ALLOW@", self.allow()),
             ("@YOURS@", self.yours().to_owned()),
-            ("@LOOK@", self.look()),
-            ("@WHERE@", self.look_where().to_owned()),
+            ("@LOOK@", self.reviewer_permissions()),
+            ("@WHERE@", self.reviewer_instruction().to_owned()),
             ("@CHECK@", self.commands()),
             ("@RUNS@", or(&|check| format!("`{check}`"), "a command that you fill in")),
             ("@SELF@", or(&|check| format!("Then `{check}` has to pass: run it."), "Try it out.")),
@@ -142,7 +142,7 @@ impl<'f> Scaffold<'f> {
     }
 
     /// Returns the permissions of the reviewer.
-    fn look(&self) -> String {
+    fn reviewer_permissions(&self) -> String {
         if self.client.permission_style() == PermissionStyle::Sandbox {
             return "# The reviewer changes nothing: this sandbox is read-only.\n\
                     permission_mode: plan"
@@ -160,7 +160,7 @@ impl<'f> Scaffold<'f> {
         )
     }
 
-    const fn look_where(&self) -> &'static str {
+    const fn reviewer_instruction(&self) -> &'static str {
         match self.found.git {
             Git::Repository => "Look at it: `git status` and `git diff` show it.",
             Git::None => "Look at the files that it concerns.",

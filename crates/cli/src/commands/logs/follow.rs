@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use raymond_core::ids::AgentId;
 use raymond_core::run::Record;
 use raymond_core::view::RunView;
-use raymond_engine::feed::{FeedItem, Followed, Follower, POLL_INTERVAL};
+use raymond_engine::feed::{FeedItem, Followed, POLL_INTERVAL, RunFollower};
 use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
 
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use super::item::Kind;
 use super::items::Reading;
 use super::page::{Page, Stop};
-use super::{Change, Source, Turn, Wanted, changes};
+use super::{Change, LoggedTurn, Source, Wanted, changes};
 
 /// A reader of all running turns of a run.
 pub(super) struct TurnFollower<'a> {
@@ -31,7 +31,7 @@ pub(super) struct TurnFollower<'a> {
 
 /// A running turn.
 pub(super) struct OpenTurn {
-    turn: Turn,
+    turn: LoggedTurn,
     /// `None` until the client has written anything; scripts and replies leave no transcript.
     reading: Option<Reading>,
 }
@@ -42,25 +42,25 @@ impl TurnFollower<'_> {
         mut self,
         project: &Project,
         seen: Inspection,
-        known: Vec<Turn>,
+        known: Vec<LoggedTurn>,
     ) -> Result<(), Stop> {
         for turn in known {
             self.catch_up(turn)?;
         }
-        let mut follower = Follower::new(project, seen);
-        let mut told = Ok(());
+        let mut follower = RunFollower::new(project, seen);
+        let mut result = Ok(());
         while !follower.has_ended() {
             // Before the records: the end of a turn closes its transcript.
             self.read_transcripts()?;
             let mut take = |item: FeedItem<'_>| {
-                if let (FeedItem::Record { record, .. }, true) = (item, told.is_ok()) {
-                    told = self.take_record(record);
+                if let (FeedItem::Record { record, .. }, true) = (item, result.is_ok()) {
+                    result = self.take_record(record);
                 }
             };
             let followed = follower.poll(&mut take).map_err(Failure::from)?;
             // `poll` takes a callback that cannot fail, so the callback keeps the first error until
             // here.
-            std::mem::replace(&mut told, Ok(()))?;
+            std::mem::replace(&mut result, Ok(()))?;
             if followed == Followed::Over {
                 break;
             }
@@ -83,7 +83,7 @@ impl TurnFollower<'_> {
     }
 
     /// Prints a turn that the journal contains already.
-    fn catch_up(&mut self, turn: Turn) -> Result<(), Stop> {
+    fn catch_up(&mut self, turn: LoggedTurn) -> Result<(), Stop> {
         match turn.attempt.end {
             None => self.begin(turn),
             Some(_) if self.wanted.takes(&turn.attempt) => self.source.print(&turn, self.page),
@@ -91,7 +91,7 @@ impl TurnFollower<'_> {
         }
     }
 
-    fn begin(&mut self, turn: Turn) -> Result<(), Stop> {
+    fn begin(&mut self, turn: LoggedTurn) -> Result<(), Stop> {
         if self.wanted.takes(&turn.attempt) {
             self.page.begin(&turn.attempt)?;
             self.open.insert(turn.attempt.turn.agent.clone(), OpenTurn { turn, reading: None });
@@ -114,7 +114,7 @@ impl TurnFollower<'_> {
         self.page.flush()
     }
 
-    fn end(&mut self, turn: &Turn) -> Result<(), Stop> {
+    fn end(&mut self, turn: &LoggedTurn) -> Result<(), Stop> {
         let Some(open) = self.open.remove(&turn.attempt.turn.agent) else { return Ok(()) };
         let transcript = || self.source.transcript(turn).and_then(Result::ok);
         match open.reading.or_else(transcript) {

@@ -16,7 +16,7 @@ use raymond_engine::turn_files::transcript;
 
 use super::item::{Kind, LogItem};
 use super::page::{Page, Shape, Stop};
-use super::{Source, Turn};
+use super::{LoggedTurn, Source};
 
 /// Prints a note if the rest of a transcript cannot be read.
 fn note_unread(read: Result<(), Unreadable>, page: &mut Page) -> Result<(), Stop> {
@@ -28,66 +28,67 @@ fn note_unread(read: Result<(), Unreadable>, page: &mut Page) -> Result<(), Stop
 
 pub(super) struct Reading {
     transcript: Transcript,
-    recount: TranscriptParser,
+    parser: TranscriptParser,
 }
 
 impl Reading {
     /// Prints what was written since the last read.
     pub(super) fn read_on(&mut self, page: &mut Page) -> Result<(), Stop> {
-        let Self { transcript, recount } = self;
-        let mut told = Ok(());
-        let read = transcript.read_on(&mut |heard| hear(&heard, recount, page, &mut told));
-        told?;
+        let Self { transcript, parser } = self;
+        let mut printed = Ok(());
+        let read = transcript.read_on(&mut |event| print_event(&event, parser, page, &mut printed));
+        printed?;
         note_unread(read, page)
     }
 
     pub(super) fn finish(self, page: &mut Page) -> Result<(), Stop> {
-        let Self { transcript, mut recount } = self;
-        let mut told = Ok(());
-        let read = transcript.finish(&mut |heard| hear(&heard, &mut recount, page, &mut told));
-        told?;
+        let Self { transcript, mut parser } = self;
+        let mut printed = Ok(());
+        let read =
+            transcript.finish(&mut |event| print_event(&event, &mut parser, page, &mut printed));
+        printed?;
         note_unread(read, page)
     }
 }
 
-fn hear(
-    heard: &StreamEvent,
-    recount: &mut TranscriptParser,
+fn print_event(
+    event: &StreamEvent,
+    parser: &mut TranscriptParser,
     page: &mut Page,
-    told: &mut Result<(), Stop>,
+    printed: &mut Result<(), Stop>,
 ) {
     // The reader of stdout is gone, but the parser cannot be stopped in the middle of a read.
-    if told.is_err() {
+    if printed.is_err() {
         return;
     }
-    *told = match (page.shape(), heard) {
+    *printed = match (page.shape(), event) {
         (Shape::Raw, StreamEvent::Line(line)) => page.raw(line),
         (Shape::Raw, StreamEvent::LongLine { length }) => {
             let left_out = serde_json::json!({ "raymond": "omitted a line", "bytes": length });
             page.raw(left_out.to_string().as_bytes())
         }
         (Shape::Raw, _) => Ok(()),
-        (Shape::Text | Shape::Json, heard) => {
-            recount.read_event(heard).into_iter().try_for_each(|said| page.item(&said.into()))
+        (Shape::Text | Shape::Json, event) => {
+            parser.read_event(event).into_iter().try_for_each(|said| page.item(&said.into()))
         }
     };
 }
 
 impl Source {
     /// Opens the transcript of a turn, if its client writes one.
-    pub(super) fn transcript(&self, turn: &Turn) -> Option<io::Result<Reading>> {
+    pub(super) fn transcript(&self, turn: &LoggedTurn) -> Option<io::Result<Reading>> {
         let attempt = &turn.attempt;
-        let recount = match &attempt.lane {
+        let parser = match &attempt.lane {
             Lane::Prompt(backend) if !self.uses_only_replies => TranscriptParser::of(backend)?,
             Lane::Prompt(_) | Lane::Script => return None,
         };
         let path = transcript(&self.paths.transcripts, &attempt.turn, attempt.number);
         let opened = Transcript::open(&path);
-        Some(opened.map(|transcript| Reading { transcript, recount }))
+        Some(opened.map(|transcript| Reading { transcript, parser }))
     }
 
     /// Prints all items of a turn.
-    pub(super) fn words(&self, turn: &Turn, page: &mut Page) -> Result<(), Stop> {
+    pub(super) fn words(&self, turn: &LoggedTurn, page: &mut Page) -> Result<(), Stop> {
         match self.transcript(turn) {
             Some(Ok(reading)) => {
                 reading.finish(page)?;
@@ -104,7 +105,7 @@ impl Source {
     }
 
     /// Prints the end of a file that a client or a script left.
-    pub(super) fn left(&self, turn: &Turn, kind: Kind, page: &mut Page) -> Result<(), Stop> {
+    pub(super) fn left(&self, turn: &LoggedTurn, kind: Kind, page: &mut Page) -> Result<(), Stop> {
         let attempt = &turn.attempt;
         let path = transcript(&self.paths.transcripts, &attempt.turn, attempt.number);
         let extension = if kind == Kind::Stderr { "stderr" } else { "stdout" };
@@ -115,7 +116,7 @@ impl Source {
     }
 
     /// Prints the recorded outcome of a turn without a transcript.
-    pub(super) fn recorded(&self, turn: &Turn, page: &mut Page) -> Result<(), Stop> {
+    pub(super) fn recorded(&self, turn: &LoggedTurn, page: &mut Page) -> Result<(), Stop> {
         // Only failed and stopped scripts leave output files; the output of others is in the
         // journal.
         if matches!(turn.outcome, Some(Outcome::Failed { .. } | Outcome::Interrupted { .. })) {
@@ -168,7 +169,7 @@ fn answer(result: &str) -> String {
 }
 
 /// Explains why a transcript is not shown, unless there never was one.
-fn missing(turn: &Turn, error: &io::Error) -> Option<String> {
+fn missing(turn: &LoggedTurn, error: &io::Error) -> Option<String> {
     let never = matches!(
         turn.outcome,
         Some(Outcome::Failed { failure: TurnFailure::NotStarted { .. }, .. })

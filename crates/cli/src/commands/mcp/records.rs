@@ -60,7 +60,7 @@ fn steps(run: &Run, flow: &StepsState) -> Json {
     let done = |ok: bool| if ok { "done" } else { "failed" };
     // Behind the branches, so that a recorded result wins over the position of its branch.
     states.extend(flow.results.iter().map(|(key, stored)| (key.clone(), done(stored.ok))));
-    let told = states.into_iter().map(|(key, state)| {
+    let entries = states.into_iter().map(|(key, state)| {
         let mut step =
             json!({ "key": key.to_string(), "stepId": key.step.as_str(), "state": state });
         if let Some(attempt) = flow.attempts.get(&key) {
@@ -68,7 +68,7 @@ fn steps(run: &Run, flow: &StepsState) -> Json {
         }
         step
     });
-    told.collect()
+    entries.collect()
 }
 
 /// Returns the current step of a branch, and its activity.

@@ -49,7 +49,7 @@ impl Summary<'_> {
             let results = self.results();
             lines.extend(results.iter().zip(TITLES).map(|(result, title)| self.row(title, result)));
             lines.extend(self.denied().map(|denied| self.row("denied", &denied)));
-            lines.push(self.row("look", &self.look()));
+            lines.push(self.row("look", &self.next_commands()));
             lines.push(self.last());
             return lines;
         }
@@ -116,7 +116,7 @@ impl Summary<'_> {
     }
 
     /// Returns the commands that show more; `why` comes first if the reason has scrolled away.
-    fn look(&self) -> String {
+    fn next_commands(&self) -> String {
         let why = match (self.place.status, self.failures()) {
             (Status::Failed, Failures::Told) => Some("why"),
             _ => None,
@@ -129,8 +129,8 @@ impl Summary<'_> {
     /// Returns the path of `main`, if it has more than one state.
     fn path(&self) -> Option<String> {
         let path = &self.head.ledger.path;
-        let told = || sanitized(&path.fitted(|text| text.width() <= self.room()));
-        (path.visits() > 1).then(told)
+        let fitted = || sanitized(&path.fitted(|text| text.width() <= self.room()));
+        (path.visits() > 1).then(fitted)
     }
 
     /// Returns the results of workers, such as `main_check1 parser: 2 mistakes`. The result of
@@ -144,11 +144,11 @@ impl Summary<'_> {
         let more = results.len().saturating_sub(MOST_RESULTS);
         results.truncate(MOST_RESULTS);
         let widest = results.iter().map(|(agent, _)| agent.as_str().width()).max().unwrap_or(0);
-        let told = |(agent, result): &(&AgentId, String)| {
+        let line = |(agent, result): &(&AgentId, String)| {
             let line = format!("{}  {}", pad(agent.as_str(), widest), sanitized(result));
             truncate_end(&line, self.room()).into_owned()
         };
-        let mut lines: Vec<String> = results.iter().map(told).collect();
+        let mut lines: Vec<String> = results.iter().map(line).collect();
         if more > 0 {
             lines.push(format!("… and {more} more"));
         }

@@ -138,7 +138,7 @@ fn check_iterations(head: &Head, options: &ResumeOptions<'_>) -> Result<(), Fail
     let why = cause::sentence(run, ledger, Status::Completed);
     Err(Failure::usage(format!("{} is completed: {why}", run.id)).hint(format!(
         "start a new run: {}",
-        next_command::line(&NextCommand::Start, &anew, ledger)
+        next_command::line(&NextCommand::Start, Takeover::Never, &anew, ledger)
     )))
 }
 

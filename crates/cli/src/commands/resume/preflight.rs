@@ -44,11 +44,11 @@ pub(super) fn check_requirements(
     let (config, catalog) = (config::load(project)?, backends::catalog());
     let reachable = Reachability::of(definition);
     let check = |settings: &Settings| {
-        let demand = Requirements { settings, catalog: &catalog };
+        let requirements = Requirements { settings, catalog: &catalog };
         let found = match adopted {
             // Edited states were never checked, so all rules of a start apply to them.
-            Some(_) => demand.of_start(&reachable),
-            None => demand.of_resume(&reachable),
+            Some(_) => requirements.of_start(&reachable),
+            None => requirements.of_resume(&reachable),
         };
         let strict = strict_budget::warnings(settings, &reachable);
         [found, backends::unsupported_options(settings, &reachable), strict].concat()

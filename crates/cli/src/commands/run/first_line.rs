@@ -1,7 +1,6 @@
 //! The first line of a run: its limits, backends and permissions.
 
-use raymond_backends::claude::DEFAULT_MODE;
-use raymond_backends::registry;
+use raymond_backends::{registry, scripted};
 use raymond_core::ids::{BackendName, RunId};
 use raymond_core::run::permissions::Checks;
 use raymond_core::run::settings::Pinning;
@@ -71,7 +70,7 @@ fn clients(settings: &Settings, backends: &[&str]) -> Vec<String> {
         0 => String::new(),
         count => format!(" + {count} {word}"),
     };
-    let mode = mode.as_deref().unwrap_or(DEFAULT_MODE);
+    let mode = mode.as_deref().unwrap_or(registry::DEFAULT_PERMISSION_MODE);
     let may = match checks {
         Checks::Kept => {
             format!("{mode}{}{}", counted(allow.len(), "allowed"), counted(deny.len(), "denied"))
@@ -80,7 +79,7 @@ fn clients(settings: &Settings, backends: &[&str]) -> Vec<String> {
     };
     match backends {
         [] => Vec::new(),
-        ["scripted"] => vec!["scripted".to_owned()],
+        [scripted::NAME] => vec![scripted::NAME.to_owned()],
         [registry::DEFAULT] => vec![may],
         several => vec![several.join(" + "), may],
     }

@@ -30,13 +30,13 @@ fn warning(key: &Key) -> Diagnostic {
     let warning = |message: String| Diagnostic::warning("not-for-ralph", message);
     match name.as_str() {
         "max_visits" => {
-            warning(format!("`{name}` means nothing to ralph")).remedy(Remedy::LimitIterations)
+            warning(format!("`{name}` has no effect in ralph")).remedy(Remedy::LimitIterations)
         }
         "on_denied" => {
             warning(format!("`{name}: remind` has no effect in ralph, which sends no reminders"))
                 .hint("it is read as `warn`; `fail` ends the iteration")
         }
-        _ => warning(format!("`{name}` means nothing to ralph: only <result> counts"))
+        _ => warning(format!("`{name}` has no effect in ralph: only <result> counts"))
             .remedy(Remedy::RunAsWorkflow),
     }
 }

@@ -310,15 +310,15 @@ text";
     };
     let parsed = parse(text).unwrap();
     insta::assert_snapshot!(shown(&parsed.warnings), @"
-    PROMPT.md:2:1: warning: `allowed_tags` means nothing to ralph: only <result> counts [not-for-ralph]
+    PROMPT.md:2:1: warning: `allowed_tags` has no effect in ralph: only <result> counts [not-for-ralph]
       remedy: RunAsWorkflow
-    PROMPT.md:3:1: warning: `allowed_targets` means nothing to ralph: only <result> counts [not-for-ralph]
+    PROMPT.md:3:1: warning: `allowed_targets` has no effect in ralph: only <result> counts [not-for-ralph]
       remedy: RunAsWorkflow
-    PROMPT.md:4:1: warning: `allowed_transitions` means nothing to ralph: only <result> counts [not-for-ralph]
+    PROMPT.md:4:1: warning: `allowed_transitions` has no effect in ralph: only <result> counts [not-for-ralph]
       remedy: RunAsWorkflow
-    PROMPT.md:5:1: warning: `max_visits` means nothing to ralph [not-for-ralph]
+    PROMPT.md:5:1: warning: `max_visits` has no effect in ralph [not-for-ralph]
       remedy: LimitIterations
-    PROMPT.md:6:1: warning: `then` means nothing to ralph: only <result> counts [not-for-ralph]
+    PROMPT.md:6:1: warning: `then` has no effect in ralph: only <result> counts [not-for-ralph]
       remedy: RunAsWorkflow
     PROMPT.md:7:1: warning: `on_denied: remind` has no effect in ralph, which sends no reminders [not-for-ralph]
       hint: it is read as `warn`; `fail` ends the iteration

@@ -120,7 +120,7 @@ impl Reader<'_> {
     }
 
     fn misplaced(&mut self, tag: TagName, entry: &Entry<'_>, place: &str, known: &[&str]) {
-        let message = format!("`{}` means nothing for {tag}{place}", entry.key);
+        let message = format!("`{}` has no effect for {tag}{place}", entry.key);
         let hint = match known {
             [] => None,
             known => Some(format!("known keys: {}", known.join(", "))),
@@ -146,7 +146,7 @@ impl Reader<'_> {
         let tag = TagName::ALL.into_iter().find(|tag| tag.as_str() == word);
         if tag.is_none() {
             let names = TagName::ALL.map(TagName::as_str);
-            let message = format!("{what} must be a tag, and {word:?} is none");
+            let message = format!("{what} must be a tag, but {word:?} is not a tag");
             let hint = match nearest(word, names) {
                 Some(name) => format!("did you mean `{name}`?"),
                 None => format!("the tags are {}", names.join(", ")),

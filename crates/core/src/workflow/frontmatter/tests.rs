@@ -358,16 +358,16 @@ fn unknown_and_repeated_keys_are_noticed() {
 #[test]
 fn mistakes_in_allowed_tags_are_named() {
     insta::assert_snapshot!(mistakes("allowed_tags: [gote, jump, 1, Result]"), @r#"
-    X:2:16: error: an entry of `allowed_tags` must be a tag, and "gote" is none
+    X:2:16: error: an entry of `allowed_tags` must be a tag, but "gote" is not a tag
         2:16 "gote" [unknown-tag]
         hint: did you mean `goto`?
-    X:2:22: error: an entry of `allowed_tags` must be a tag, and "jump" is none
+    X:2:22: error: an entry of `allowed_tags` must be a tag, but "jump" is not a tag
         2:22 "jump" [unknown-tag]
         hint: the tags are [ALL]
     X:2:28: error: an entry of `allowed_tags` must be a text, found a number
         2:28 "1" [wrong-type]
         hint: put it in quotes: "1"
-    X:2:31: error: an entry of `allowed_tags` must be a tag, and "Result" is none
+    X:2:31: error: an entry of `allowed_tags` must be a tag, but "Result" is not a tag
         2:31 "Result" [unknown-tag]
         hint: did you mean `result`?
     "#);
@@ -384,7 +384,7 @@ allowed_targets:
   call: [{child: A, next: B}, {target: A}, 7]
   fork: [{child: W, return: R}]
   fork: [X]"), @r#"
-    X:4:3: error: a key of `allowed_targets` must be a tag, and "gto" is none
+    X:4:3: error: a key of `allowed_targets` must be a tag, but "gto" is not a tag
         4:3 "gto" [unknown-tag]
         hint: did you mean `goto`?
     X:5:3: error: a result has no target that could be allowed
@@ -393,7 +393,7 @@ allowed_targets:
     X:6:9: error: `allowed_targets.goto` must be a list, found a text
         6:9 "A" [wrong-type]
         hint: write [A]
-    X:7:22: error: `return` means nothing for reset in `allowed_targets.reset`
+    X:7:22: error: `return` has no effect for reset in `allowed_targets.reset`
         7:22 "return" [misplaced-key]
         hint: known keys: child
     X:7:42: error: `child` in `allowed_targets.reset` is a file name, and "a/b" is not one: it holds a slash
@@ -401,16 +401,16 @@ allowed_targets:
     X:7:47: warning: unknown key `nxt` in `allowed_targets.reset` is ignored
         7:47 "nxt" [unknown-key]
         hint: known keys: child
-    X:8:21: error: `next` means nothing for call in `allowed_targets.call`
+    X:8:21: error: `next` has no effect for call in `allowed_targets.call`
         8:21 "next" [misplaced-key]
         hint: known keys: child, return
-    X:8:32: error: `target` means nothing for call in `allowed_targets.call`
+    X:8:32: error: `target` has no effect for call in `allowed_targets.call`
         8:32 "target" [misplaced-key]
         hint: known keys: child, return
     X:8:44: error: a target in `allowed_targets.call` must be a text, found a number
         8:44 "7" [wrong-type]
         hint: put it in quotes: "7"
-    X:9:21: error: `return` means nothing for fork in `allowed_targets.fork`
+    X:9:21: error: `return` has no effect for fork in `allowed_targets.fork`
         9:21 "return" [misplaced-key]
         hint: known keys: child, next
     X:10:3: error: `fork` is given twice
@@ -435,16 +435,16 @@ allowed_transitions:
         4:5 "goto" [wrong-type]
     X:5:5: error: an entry of `allowed_transitions` names no `tag`
         5:5 "{target: A}" [missing-key]
-    X:6:11: error: `tag` must be a tag, and "jump" is none
+    X:6:11: error: `tag` must be a tag, but "jump" is not a tag
         6:11 "jump" [unknown-tag]
         hint: the tags are [ALL]
-    X:7:28: error: `return` means nothing for goto in `allowed_transitions`
+    X:7:28: error: `return` has no effect for goto in `allowed_transitions`
         7:28 "return" [misplaced-key]
         hint: known keys: target
-    X:8:28: error: `next` means nothing for call in `allowed_transitions`
+    X:8:28: error: `next` has no effect for call in `allowed_transitions`
         8:28 "next" [misplaced-key]
         hint: known keys: target, return
-    X:9:19: error: `target` means nothing for result in `allowed_transitions`
+    X:9:19: error: `target` has no effect for result in `allowed_transitions`
         9:19 "target" [misplaced-key]
     X:10:25: error: `target` in `allowed_transitions` is a file name, and ".." is not one: it is a directory
         10:25 ".." [bad-name]

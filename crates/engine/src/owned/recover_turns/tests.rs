@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use raymond_backends::contract::{
-    AnswerFuture, AttachResult as Found, Backend, Request, TurnObserver,
-};
+use raymond_backends::contract::{AnswerFuture, AttachResult, Backend, Request, TurnObserver};
 use raymond_core::capability::Capability;
 use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::ids::BackendName;
@@ -40,8 +38,11 @@ impl Backend for Said {
         unreachable!("it had answered already")
     }
 
-    fn attach(&self, _: &StartedTurn) -> Found {
-        Found::Ended(Answer::Finished(Box::new(Finished::new(Reply::new(self.0), Cost::Free))))
+    fn attach(&self, _: &StartedTurn) -> AttachResult {
+        AttachResult::Ended(Answer::Finished(Box::new(Finished::new(
+            Reply::new(self.0),
+            Cost::Free,
+        ))))
     }
 }
 
@@ -132,8 +133,8 @@ impl Backend for Illegible {
         unreachable!("it may have answered already")
     }
 
-    fn attach(&self, _: &StartedTurn) -> Found {
-        Found::Unreadable { why: "could not read it".to_owned() }
+    fn attach(&self, _: &StartedTurn) -> AttachResult {
+        AttachResult::Unreadable { why: "could not read it".to_owned() }
     }
 }
 

@@ -77,7 +77,7 @@ async fn stop_tries_two_seconds_to_become_owner() {
         let (counted, held) = (Mutex::new(times), Mutex::default());
         setup.project.disk = Arc::new(Contended { memory, lock, times: counted, held });
         let began = tokio::time::Instant::now();
-        let known = |_: &Settings| answered_by(&Client::new(Found::Finished, ""));
+        let known = |_: &Settings| answered_by(&Client::new(AttachedClient::Finished, ""));
         let asked = stop(&setup.project, &TestRun::run(), StopMode::Now, &known).await;
         assert_eq!(asked.is_ok(), is_stopped, "{times}: {asked:?}");
         assert_eq!(began.elapsed(), POLL_INTERVAL * times.min(40), "{times}");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// A fault of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
+pub enum DiskFault {
     /// The power is cut before the call does anything. Any call.
     Crash,
     /// This many bytes are written (always fewer than requested), then the write fails.
@@ -19,7 +19,7 @@ pub enum Fault {
     Fail(io::ErrorKind),
 }
 
-impl Fault {
+impl DiskFault {
     /// Returns whether the fault can happen to `operation`.
     pub fn applies_to(self, operation: Operation) -> bool {
         match self {
@@ -38,7 +38,7 @@ pub struct Call {
     pub operation: Operation,
     pub path: PathBuf,
     /// The planned fault, if there was one.
-    pub fault: Option<Fault>,
+    pub fault: Option<DiskFault>,
 }
 
 /// The operations of the port.
@@ -91,16 +91,16 @@ mod tests {
 
     #[test]
     fn faults_happen_only_where_possible() {
-        let check = |fault: Fault, write, sync, other| {
+        let check = |fault: DiskFault, write, sync, other| {
             let applies = [Operation::Write, Operation::Sync, Operation::SyncDir, Operation::Read]
                 .map(|operation| fault.applies_to(operation));
             assert_eq!(applies, [write, sync, sync, other], "{fault:?}");
         };
-        check(Fault::Crash, true, true, true);
-        check(Fault::Fail(io::ErrorKind::Other), true, true, true);
-        check(Fault::Short(1), true, false, false);
-        check(Fault::Full, true, false, false);
-        check(Fault::LostSync, false, true, false);
+        check(DiskFault::Crash, true, true, true);
+        check(DiskFault::Fail(io::ErrorKind::Other), true, true, true);
+        check(DiskFault::Short(1), true, false, false);
+        check(DiskFault::Full, true, false, false);
+        check(DiskFault::LostSync, false, true, false);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs::TryLockError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::fault::{Fault, Operation};
+use super::fault::{DiskFault, Operation};
 use super::inode::Inode;
 use super::tree::Entry;
 use super::{InodeNumber, Machine, Memory};
@@ -58,8 +58,8 @@ impl Handle for OpenFile {
         let growth = (offset + bytes.len()).saturating_sub(size);
         let fits = bytes.len() - (growth - room(&machine, growth));
         let (count, error) = match fault {
-            Some(Fault::Short(n)) if n < bytes.len().min(fits) => (n, io::ErrorKind::WriteZero),
-            Some(Fault::Short(_)) => {
+            Some(DiskFault::Short(n)) if n < bytes.len().min(fits) => (n, io::ErrorKind::WriteZero),
+            Some(DiskFault::Short(_)) => {
                 (fits.min(bytes.len().saturating_sub(1)), io::ErrorKind::WriteZero)
             }
             _ => (fits, io::ErrorKind::StorageFull),
@@ -89,7 +89,7 @@ impl Handle for OpenFile {
             return Err(io::Error::other("the file did not survive a crash"));
         };
         match fault {
-            Some(Fault::LostSync) => {
+            Some(DiskFault::LostSync) => {
                 inode.lose(&mut machine.dice);
                 Err(io::Error::other("the sync was lost"))
             }

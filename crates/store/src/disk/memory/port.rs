@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use super::Memory;
-use super::fault::{Fault, Operation};
+use super::fault::{DiskFault, Operation};
 use super::handle::OpenFile;
 use super::tree::Entry;
 use crate::disk::{Disk, Handle, Metadata, Open};
@@ -53,7 +53,7 @@ impl Disk for Memory {
         let (mut machine, fault) = self.enter(Operation::SyncDir, directory)?;
         match fault {
             // Nothing became durable, but the names may still survive a crash.
-            Some(Fault::LostSync) => Err(io::Error::other("the sync was lost")),
+            Some(DiskFault::LostSync) => Err(io::Error::other("the sync was lost")),
             _ => machine.tree.sync(directory),
         }
     }

@@ -6,14 +6,14 @@ use raymond_core::budget::Micros;
 use raymond_core::protocol::TagName;
 
 use super::super::{
-    Allowed, Answer, Attempt, AttemptLimit, FailureKind, Policy, Prompt, Settings, State, Workflow,
-    interpret,
+    Allowed, Answer, Attempt, AttemptLimit, FailureKind, InterpreterSettings, Policy, Prompt,
+    State, Workflow, interpret,
 };
 
 /// A workflow that starts at `START.md` in `/w`; `/w/sub`, `/w/sub/deep` and `/other` exist too.
 pub(super) struct Fixture {
     pub(super) workflow: Workflow,
-    pub(super) settings: Settings,
+    pub(super) settings: InterpreterSettings,
     /// Answers by `agent state`, in order.
     answers: BTreeMap<String, VecDeque<Answer>>,
 }
@@ -33,7 +33,7 @@ pub(super) fn fixture(states: &[&str]) -> Fixture {
             cwd: "/w".into(),
             directories: ["/w", "/w/sub", "/w/sub/deep", "/other"].map(String::from).into(),
         },
-        settings: Settings::default(),
+        settings: InterpreterSettings::default(),
         answers: BTreeMap::new(),
     }
 }

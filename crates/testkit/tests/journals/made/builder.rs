@@ -142,7 +142,7 @@ impl JournalBuilder {
             Lane::Script => (Source::Script, Cost::Free),
             Lane::Prompt(_) => (self.run.program.messages(), Cost::Reported(Micros(100_000))),
         };
-        let mut store = |bytes: &[u8]| observe::Blobs::put(&self.blobs, bytes);
+        let mut store = |bytes: &[u8]| observe::BlobStore::put(&self.blobs, bytes);
         let reading = Reading::of(text, source, &mut store).unwrap();
         let text = Value::keep(text, &mut store).unwrap();
         let directories = BTreeMap::from([("sub".to_owned(), "/project/sub".to_owned())]);
@@ -162,7 +162,7 @@ impl JournalBuilder {
         cost: Cost,
         change: impl FnOnce(&mut Finished),
     ) {
-        let mut store = |bytes: &[u8]| observe::Blobs::put(&self.blobs, bytes);
+        let mut store = |bytes: &[u8]| observe::BlobStore::put(&self.blobs, bytes);
         let text = Value::keep(&json.to_string(), &mut store).unwrap();
         let read = Read(Some(Arc::new(json.clone())));
         let mut finished = Finished::new(ReadReply { read, ..text.into() }, cost);

@@ -21,8 +21,8 @@ pub(super) enum Failures {
 
 impl Summary<'_> {
     pub(super) fn failures(&self) -> Failures {
-        let told = self.head.run.failed.iter().all(|agent| self.said.failed.contains(agent));
-        if told { Failures::Told } else { Failures::Untold }
+        let all_told = self.head.run.failed.iter().all(|agent| self.said.failed.contains(agent));
+        if all_told { Failures::Told } else { Failures::Untold }
     }
 
     /// Returns the failed agents, unless the first line of the summary names them all.
@@ -36,7 +36,7 @@ impl Summary<'_> {
         }
         // The first line of the summary contains the reason of a single failure already.
         let said = usize::from(self.place.status == Status::Failed && run.failed.len() == 1);
-        let told = |id: &AgentId| match run.agents.get(id) {
+        let text = |id: &AgentId| match run.agents.get(id) {
             Some(agent @ Agent { status: AgentStatus::Failed { failure, .. }, .. }) => {
                 let (at, why) = (place(run, agent), sanitized(&failure.to_string()));
                 let line = format!("  {id} failed at {at}: {why}");
@@ -45,7 +45,7 @@ impl Summary<'_> {
             Some(_) | None => None,
         };
         let mut lines: Vec<String> =
-            run.failed.iter().skip(said).take(MOST_FAILED).filter_map(told).collect();
+            run.failed.iter().skip(said).take(MOST_FAILED).filter_map(text).collect();
         if let Some(more @ 1..) = run.failed.len().checked_sub(said + MOST_FAILED) {
             lines.push(format!("  … and {more} more"));
         }
@@ -55,11 +55,11 @@ impl Summary<'_> {
     /// `main_check1 at CHECK.md, main_check2 at CHECK.md and 3 more`
     pub(super) fn failed_where(&self, at: &str) -> String {
         let run = &self.head.run;
-        let told = |id: &AgentId| match run.agents.get(id) {
+        let text = |id: &AgentId| match run.agents.get(id) {
             Some(agent) => format!("{id} {at} {}", sanitized(&place(run, agent))),
             None => id.to_string(),
         };
-        let named: Vec<String> = run.failed.iter().take(MOST_NAMED).map(told).collect();
+        let named: Vec<String> = run.failed.iter().take(MOST_NAMED).map(text).collect();
         let more = match run.failed.len().saturating_sub(MOST_NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
