@@ -1,8 +1,8 @@
 //! `cargo xtask check`: the inner loop, from an edit to an answer.
 //!
 //! It checks the format, the lints of changed crates, the words of changed files, the directions of
-//! imports, the rules of `tidy`, and the tests of the crates that decide and record. Everything else is for
-//! `cargo xtask test`.
+//! imports, the rules of `tidy`, and the tests of the crates that decide and record. Everything
+//! else is for `cargo xtask test`.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -30,7 +30,7 @@ use crate::args::OutputFlags;
 use crate::json::{self, Layout};
 use crate::sanitize::sanitized;
 use crate::secrets::redacted_json;
-use crate::{status_summary, streams, terminal};
+use crate::{streams, suspended_owner, terminal};
 use events::{Events, MAX_WAITING_BYTES, Stream};
 use stderr_writer::StderrWriter;
 use writer::{Fate, STUCK_AFTER};
@@ -173,7 +173,7 @@ impl RunWatcher for Console {
             }
             FeedItem::Progress { turn, at, progress } => self.show_progress(turn, at, progress),
             FeedItem::Note(NoteKind::OwnerSuspended(owner)) => {
-                self.say_note(&status_summary::suspended_with_hint(&owner));
+                self.say_note(&suspended_owner::describe_with_hint(&owner));
             }
             FeedItem::Note(note) => self.say_note(&note.to_string()),
         }

@@ -43,6 +43,7 @@ mod settings;
 mod status_summary;
 mod streams;
 mod strict_budget;
+mod suspended_owner;
 mod terminal;
 mod workflows;
 

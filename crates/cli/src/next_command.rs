@@ -16,8 +16,8 @@ use crate::denied::allow_flags;
 /// The longest input in bytes that a command repeats; a longer one is shown as an ellipsis.
 const LONGEST_INPUT: usize = 200;
 
-/// Returns the command line for this run. Only a resume takes the lock, so only a resume can replace
-/// an owner.
+/// Returns the command line for this run. Only a resume takes the lock, so only a resume can
+/// replace an owner.
 pub(crate) fn line(next: &NextCommand, takeover: Takeover, run: &Run, ledger: &Ledger) -> String {
     let id = &run.id;
     match next {

@@ -20,11 +20,10 @@ use raymond_engine::project::Project;
 use raymond_engine::turn_files::transcript;
 use raymond_store::host::Process;
 use raymond_store::journal::Tail;
-use raymond_store::lock::{Owner, Takeover};
+use raymond_store::lock::Takeover;
 
-use crate::cause;
-use crate::next_command;
 use crate::sanitize::sanitized;
+use crate::{cause, next_command, suspended_owner};
 
 /// The status of a run, its reason and the next command.
 #[derive(Debug)]
@@ -37,22 +36,6 @@ pub(crate) struct StatusSummary {
     resumes: bool,
     /// The command lines of leftover processes; empty unless `with_processes` searched for them.
     pub(crate) left_running: Vec<String>,
-}
-
-/// Describes a suspended owner.
-pub(crate) fn suspended(owner: &Owner) -> String {
-    format!("its owner, process {}, is suspended", owner.process.pid)
-}
-
-/// Describes a suspended owner, and how to continue it.
-pub(crate) fn suspended_with_hint(owner: &Owner) -> String {
-    let (suspended, continuing) = (suspended(owner), continuing(owner));
-    format!("{suspended}; continue the owner with `{continuing}`, or `fg` in its terminal")
-}
-
-/// Returns the command that continues a suspended owner.
-pub(crate) fn continuing(owner: &Owner) -> String {
-    format!("kill -CONT {}", owner.process.pid)
 }
 
 /// Returns whether the states of a run were edited. A document is pinned completely and never
@@ -111,8 +94,8 @@ impl StatusSummary {
         if let Some(owner) = seen.suspended_owner()
             && next == NextCommand::Wait
         {
-            self.why = format!("{}; {}", self.why, suspended(owner));
-            self.next_command = continuing(owner);
+            self.why = format!("{}; {}", self.why, suspended_owner::describe(owner));
+            self.next_command = suspended_owner::continue_command(owner);
             return self;
         }
         let Some(owner) = seen.driven_elsewhere().filter(|_| !view::is_of_caller(run)) else {

@@ -45,7 +45,8 @@ pub struct Agent {
     pub model_of: Option<BackendName>,
     /// Fork attributes, which are template variables as long as the agent lives.
     pub attributes: Few<String, Value>,
-    /// How often the agent entered each state; empty in a run of steps, where every visit is the first.
+    /// How often the agent entered each state; empty in a run of steps, where every visit is the
+    /// first.
     pub visits: BTreeMap<StateName, u32>,
     /// How many workers the agent has forked. Numbers are never reused, because worker names
     /// contain them.

@@ -134,8 +134,8 @@ impl Cost {
         }
     }
 
-    /// Returns what two readers of one transcript know together: the larger amount, as a lower bound if one
-    /// of them misses a part.
+    /// Returns what two readers of one transcript know together: the larger amount, as a lower
+    /// bound if one of them misses a part.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         let is_open = |cost| matches!(cost, Self::AtLeast(_) | Self::Unknown);

@@ -41,7 +41,8 @@ impl OwnerClock {
 mod tests {
     use super::*;
 
-    /// Each row: what the wall clock and the uptime show, when a wait ends, and the time that follows.
+    /// Each row: what the wall clock and the uptime show, when a wait ends, and the time that
+    /// follows.
     #[track_caller]
     fn check(rows: &[(u64, u64, Option<u64>, u64)]) {
         let mut clock = OwnerClock::default();

@@ -1,5 +1,5 @@
-//! Text for messages: counts, sizes, lists, excerpts, single lines, causes of errors, shell quoting,
-//! JSON pointers and the nearest name.
+//! Text for messages: counts, sizes, lists, excerpts, single lines, causes of errors, shell
+//! quoting, JSON pointers and the nearest name.
 //!
 //! Nothing here knows what the text is about.
 
@@ -19,8 +19,8 @@ pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// Returns at most `most` bytes of `text`, followed by an ellipsis if there is more. This is cheaper
-/// than [`excerpt`] for a text that may have megabytes.
+/// Returns at most `most` bytes of `text`, followed by an ellipsis if there is more. This is
+/// cheaper than [`excerpt`] for a text that may have megabytes.
 pub fn excerpt_bytes<'t>(text: impl Into<Cow<'t, str>>, most: usize) -> Cow<'t, str> {
     let text = text.into();
     if text.len() <= most {
@@ -34,7 +34,7 @@ pub fn with_causes(error: &(dyn Error + 'static)) -> String {
     let causes = iter::successors(error.source(), |cause: &&dyn Error| (*cause).source());
     causes.fold(error.to_string(), |message, cause| {
         let cause = cause.to_string();
-        // Transparent errors and some libraries end their own message with that of the cause.
+        // Transparent errors and some libraries repeat the message of the cause at their end.
         if message.ends_with(&cause) { message } else { format!("{message}: {cause}") }
     })
 }
@@ -143,7 +143,7 @@ mod tests {
         #[error("{text}")]
         struct Layered {
             text: &'static str,
-            source: Option<Box<Layered>>,
+            source: Option<Box<Self>>,
         }
         let check = |texts: [&'static str; 3], expected: &str| {
             let [outer, middle, inner] = texts;

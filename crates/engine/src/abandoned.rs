@@ -1,9 +1,9 @@
 //! Leftover processes and files of killed calls without a `runId`.
 //!
 //! Such a call has no run, so no resume would end its processes. A call that is killed leaves the
-//! programs that it started, and the files from which they read long texts. The markers of both contain
-//! the process of the call and the project of its workspace, so this module never finds anything of a
-//! living call, of another project or of another user.
+//! programs that it started, and the files from which they read long texts. The markers of both
+//! contain the process of the call and the project of its workspace, so this module never finds
+//! anything of a living call, of another project or of another user.
 //!
 //! `raymond_backends::process::abandoned` is the other half: it writes and reads these markers and
 //! searches the processes. This module chooses the project and adds the files. Leftovers of runs
@@ -66,8 +66,8 @@ pub(crate) fn nonce(workspace: &Path) -> Nonce {
 
 /// Returns a short name for a project: part of the hash of its path.
 fn tag(project: &Path) -> String {
-    // In hexadecimal digits: 64 bits are enough to tell apart the projects of one user, and the tag is
-    // part of the environment of every process.
+    // In hexadecimal digits: 64 bits are enough to tell apart the projects of one user, and the tag
+    // is part of the environment of every process.
     const LENGTH: usize = 16;
     // Without links, so that all paths to one project give the same tag.
     let path = project.canonicalize().unwrap_or_else(|_| project.to_owned());

@@ -1,8 +1,8 @@
 //! The check of the answer to an agent step that a backend answers.
 //!
-//! The answer must be one JSON value that matches the schema of the step. Checking it may be slow, so
-//! it runs on a separate thread with a time limit. Steps that the caller of the tool answers do not
-//! come here: see `call`.
+//! The answer must be one JSON value that matches the schema of the step. Checking it may be slow,
+//! so it runs on a separate thread with a time limit. Steps that the caller of the tool answers do
+//! not come here: see `call`.
 
 use std::sync::Arc;
 

@@ -60,12 +60,14 @@ impl Backends {
         self.all.iter().map(|(name, backend)| (name.clone(), backend.capabilities())).collect()
     }
 
-    /// Reads transcripts of earlier turns with these backends, even if another backend has the same name.
+    /// Reads transcripts of earlier turns with these backends, even if another backend has the same
+    /// name.
     pub fn replace(&mut self, former: Self) {
         self.former = former.all;
     }
 
-    /// Reads transcripts of earlier turns with these backends, unless a backend of the same name exists.
+    /// Reads transcripts of earlier turns with these backends, unless a backend of the same name
+    /// exists.
     pub fn replace_missing(&mut self, mut former: Self) {
         // A backend of the same name can read its own earlier transcripts.
         former.all.retain(|name, _| !self.all.contains_key(name));

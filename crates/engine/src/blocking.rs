@@ -12,8 +12,8 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// The longest wait for a check. Real schemas take milliseconds; a check that needs half a minute is
-/// an attack or a mistake in a pattern.
+/// The longest wait for a check. Real schemas take milliseconds; a check that needs half a minute
+/// is an attack or a mistake in a pattern.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// The message for [`Unfinished::NoThread`].

@@ -1,10 +1,10 @@
 //! One call of the tool `crayfish`: a request in, a reply out.
 //!
-//! The command line, the MCP server and the plugins of hosts all pass their requests to [`Tool::call`],
-//! so all of them answer in the same way. A call with a `runId` works on a normal run in the project of
-//! its workspace. A call without one works on a run in memory that is dropped afterwards. No call
-//! returns an error: every failure is a reply with a stable code. The language of the documents is in
-//! `raymond_core::crayfish`.
+//! The command line, the MCP server and the plugins of hosts all pass their requests to
+//! [`Tool::call`], so all of them answer in the same way. A call with a `runId` works on a normal
+//! run in the project of its workspace. A call without one works on a run in memory that is dropped
+//! afterwards. No call returns an error: every failure is a reply with a stable code. The language
+//! of the documents is in `raymond_core::crayfish`.
 
 mod inputs;
 mod progress;
@@ -46,8 +46,8 @@ use progress::ProgressReporter;
 pub use raw_request::RawRequest;
 pub use workspaces::Workspaces;
 
-/// The name of the run of a call without a `runId`. Any name would do, because the run exists only in
-/// memory.
+/// The name of the run of a call without a `runId`. Any name would do, because the run exists only
+/// in memory.
 const UNNAMED_RUN: &str = "call";
 
 /// The tool, for all calls of a host.
@@ -92,8 +92,8 @@ struct OpenCall {
 }
 
 impl Tool {
-    /// Answers one request. If the caller drops the future, the call is cancelled, but it still ends the
-    /// processes that it started.
+    /// Answers one request. If the caller drops the future, the call is cancelled, but it still
+    /// ends the processes that it started.
     pub async fn call(&self, raw: impl Into<RawRequest>, channels: CallChannels) -> CallReply {
         let raw = raw.into();
         let CallChannels { cancel, progress } = channels;
@@ -140,7 +140,8 @@ impl Tool {
             refused(ErrorCode::BadWorkspace, unopened.to_string(), Vec::new())
         })?;
         if directory.to_str().is_none() {
-            // A record stores the path as text. A lossy text could be the path of another directory.
+            // A record stores the path as text. A lossy text could be the path of another
+            // directory.
             let message =
                 format!("the path of the workspace is not UTF-8: {}", directory.display());
             return Err(refused(ErrorCode::BadWorkspace, message, Vec::new()));
@@ -273,7 +274,8 @@ impl Tool {
         Ok(CallRun::Open(Box::new(OpenCall { owned, inputs, call_inputs })))
     }
 
-    /// Opens the run of an earlier call. The document, the variables and the workspace must be the same.
+    /// Opens the run of an earlier call. The document, the variables and the workspace must be the
+    /// same.
     async fn open(
         &self,
         project: &Project,
@@ -372,8 +374,8 @@ fn refused(code: ErrorCode, message: impl Into<String>, errors: Vec<Problem>) ->
     Box::new(CallReply::failed(code, message, errors))
 }
 
-/// Returns a refusal for mistakes. The message contains the first one, because some callers show only
-/// the message.
+/// Returns a refusal for mistakes. The message contains the first one, because some callers show
+/// only the message.
 fn invalid(code: ErrorCode, what: &str, problems: Vec<Problem>) -> Box<CallReply> {
     let first = problems.first().map(ToString::to_string).unwrap_or_default();
     let message = match problems.iter().map(|problem| problem.count).sum() {

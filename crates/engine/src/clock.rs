@@ -31,8 +31,8 @@ impl Default for RunClock {
 }
 
 impl RunClock {
-    /// Returns the time for this run. While the run waits for a time, the clock does not go backwards:
-    /// see [`OwnerClock`].
+    /// Returns the time for this run. While the run waits for a time, the clock does not go
+    /// backwards: see [`OwnerClock`].
     pub(crate) fn now(&mut self, run: &Run) -> Timestamp {
         let uptime = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let machine = Reading { wall: (self.wall)(), uptime: Span(uptime) };

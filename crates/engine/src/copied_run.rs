@@ -1,9 +1,9 @@
 //! Refuses to touch the processes of a run while an owner drives a copy of it.
 //!
-//! A project may be copied with its runs. The processes of both copies carry the same markers, but each
-//! copy has its own lock, so the lock does not show that the other copy is active. Before Raymond ends
-//! or adopts processes, it looks at all lock files that a process holds open and compares the headers
-//! of their journals.
+//! A project may be copied with its runs. The processes of both copies carry the same markers, but
+//! each copy has its own lock, so the lock does not show that the other copy is active. Before
+//! Raymond ends or adopts processes, it looks at all lock files that a process holds open and
+//! compares the headers of their journals.
 
 use std::path::{Path, PathBuf};
 

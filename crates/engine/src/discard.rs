@@ -1,9 +1,10 @@
 //! Deletes a run.
 //!
-//! This happens under the lock of the run, and only if the run has not changed since the user decided.
-//! It needs no free space, because it is how a user frees a full disk. The directory is renamed first:
-//! a resume that comes too late finds no run, never half of one. Runs of another user, behind a link or
-//! from the repository are refused. Which runs to delete is decided by `raymond prune`.
+//! This happens under the lock of the run, and only if the run has not changed since the user
+//! decided. It needs no free space, because it is how a user frees a full disk. The directory is
+//! renamed first: a resume that comes too late finds no run, never half of one. Runs of another
+//! user, behind a link or from the repository are refused. Which runs to delete is decided by
+//! `raymond prune`.
 
 use std::fs;
 use std::io;
@@ -64,8 +65,8 @@ pub enum DiscardError {
     Disk(#[from] disk::Error),
 }
 
-/// Deletes a run whose last record is `seq`, or 0 if it has no record. The files are renamed here, and
-/// removed by the next sweep.
+/// Deletes a run whose last record is `seq`, or 0 if it has no record. The files are renamed here,
+/// and removed by the next sweep.
 pub fn discard(project: &Project, run: &RunId, seq: u64) -> Result<(), DiscardError> {
     let (paths, disk) = (project.paths(run), project.disk.as_ref());
     check_own(project, run)?;
@@ -88,8 +89,8 @@ pub fn discard(project: &Project, run: &RunId, seq: u64) -> Result<(), DiscardEr
         Err(InspectError::Journal(error)) if error.is_missing() => 0,
         Err(error) => return Err(error.into()),
     };
-    // A run that worked has a journal. If the journal is missing now, something else is wrong, and the
-    // files may be all that is left of the work.
+    // A run that worked has a journal. If the journal is missing now, something else is wrong, and
+    // the files may be all that is left of the work.
     let is_lost = now == 0 && traces(project, run) == Traces::OfWork;
     if now != seq || is_lost {
         return Err(DiscardError::Changed(run.clone()));
@@ -110,8 +111,8 @@ pub enum Traces {
     OfWork,
 }
 
-/// Looks for files of a run whose journal has no record. Files that cannot be read count as work, so
-/// that nothing of value is deleted.
+/// Looks for files of a run whose journal has no record. Files that cannot be read count as work,
+/// so that nothing of value is deleted.
 pub fn traces(project: &Project, run: &RunId) -> Traces {
     let paths = project.paths(run);
     let is_there = |path: &Path| fs::symlink_metadata(path).is_ok();
@@ -143,7 +144,8 @@ fn has_no_files(path: &Path) -> bool {
     }
 }
 
-/// Returns whether a run without a record is so young that its owner may be about to write the first.
+/// Returns whether a run without a record is so young that its owner may be about to write the
+/// first.
 pub fn may_be_starting(project: &Project, run: &RunId) -> bool {
     // Creating a run takes milliseconds. A minute allows for a machine that is very busy.
     const SOON: Duration = Duration::from_mins(1);

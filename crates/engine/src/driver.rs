@@ -1,9 +1,10 @@
 //! The driver: decides, commits, then acts.
 //!
 //! A synchronous struct without IO of its own. It takes a batch of inputs, lets the core decide and
-//! apply them on the head of the run, and writes **one** record for all of them. Effects are released
-//! only after that record is durable. If a commit fails, the head is ahead of the journal: the driver
-//! refuses all further inputs, and the run continues only after its journal is opened again.
+//! apply them on the head of the run, and writes **one** record for all of them. Effects are
+//! released only after that record is durable. If a commit fails, the head is ahead of the journal:
+//! the driver refuses all further inputs, and the run continues only after its journal is opened
+//! again.
 //!
 //! [`crate::runner`] collects the inputs and runs the effects; the simulator has its own [`World`].
 
@@ -98,8 +99,8 @@ impl<L: Log, W: World> Driver<L, W> {
         act(&mut self.world, &self.head.run, &self.definition)
     }
 
-    /// Returns whether a record could not be made durable. The head may then contain events that are
-    /// not in the journal.
+    /// Returns whether a record could not be made durable. The head may then contain events that
+    /// are not in the journal.
     pub fn is_dead(&self) -> bool {
         self.dead
     }
@@ -115,8 +116,8 @@ impl<L: Log, W: World> Driver<L, W> {
         self.head.seq
     }
 
-    /// Handles a batch of inputs: one record, one sync, then the effects. Returns one verdict for each
-    /// input, in the same order.
+    /// Handles a batch of inputs: one record, one sync, then the effects. Returns one verdict for
+    /// each input, in the same order.
     pub fn handle(
         &mut self,
         at: Timestamp,
@@ -149,7 +150,8 @@ impl<L: Log, W: World> Driver<L, W> {
         definition: Definition,
         manifest: Value,
     ) -> Result<Result<(), Refusal>, DriverError<L::Error>> {
-        // The core decides with the new definition, so it is replaced first and restored on refusal.
+        // The core decides with the new definition, so it is replaced first and restored on
+        // refusal.
         let earlier = std::mem::replace(&mut self.definition, definition);
         let mut verdicts = self.handle(at, vec![Input::Adopt { manifest }])?;
         let verdict = verdicts.pop().unwrap_or(Ok(()));

@@ -1,8 +1,8 @@
 //! Turns the lines of a journal into a run.
 //!
-//! Recovery and every command that shows a run use this module, so they all see the same run. It checks
-//! the header and the order of records; checksums and unfinished lines are the store's business. The
-//! meaning of events is in `raymond_core::run::apply`.
+//! Recovery and every command that shows a run use this module, so they all see the same run. It
+//! checks the header and the order of records; checksums and unfinished lines are the store's
+//! business. The meaning of events is in `raymond_core::run::apply`.
 
 use std::path::Path;
 
@@ -62,8 +62,8 @@ pub fn check_owner(run: &RunId, header: &Header) -> Result<(), FoldError> {
     Err(FoldError::OtherRun { wanted: run.clone(), found: header.run.clone() })
 }
 
-/// Checks that the records belong to the run of the header: the paths of all other files follow from
-/// that name.
+/// Checks that the records belong to the run of the header: the paths of all other files follow
+/// from that name.
 pub fn check_run(header: &Header, head: &Head) -> Result<(), FoldError> {
     if head.seq == 0 || head.run.id == header.run {
         return Ok(());
@@ -71,8 +71,8 @@ pub fn check_run(header: &Header, head: &Head) -> Result<(), FoldError> {
     Err(FoldError::OtherRun { wanted: header.run.clone(), found: head.run.id.clone() })
 }
 
-/// Returns a better reason for an error in the first line: the file is not a journal, or a later release
-/// wrote it and uses checksums that this release does not know.
+/// Returns a better reason for an error in the first line: the file is not a journal, or a later
+/// release wrote it and uses checksums that this release does not know.
 pub fn explain_bad_header(disk: &dyn Disk, error: &journal::Error) -> Option<FoldError> {
     let journal::Error::Damaged { path, damaged } = error else { return None };
     if damaged.seq > 0 {

@@ -1,9 +1,9 @@
 //! Refuses a run that came with the repository.
 //!
-//! `.raymond/` contains a `.gitignore` for itself, so git never adds a run by accident. If the index
-//! lists a run, another person put it there, and it arrived with a clone, a pull or a branch. Its
-//! pinned scripts are their programs, which this user has not asked to start. If the index cannot be
-//! read, the run is refused too. The index is read directly: no `git` process is started.
+//! `.raymond/` contains a `.gitignore` for itself, so git never adds a run by accident. If the
+//! index lists a run, another person put it there, and it arrived with a clone, a pull or a branch.
+//! Its pinned scripts are their programs, which this user has not asked to start. If the index
+//! cannot be read, the run is refused too. The index is read directly: no `git` process is started.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
@@ -16,7 +16,8 @@ use crate::project::Project;
 
 mod index_v4;
 
-/// The largest index in bytes. A larger file is not an index: it would list tens of millions of files.
+/// The largest index in bytes. A larger file is not an index: it would list tens of millions of
+/// files.
 const LARGEST: u64 = 4 << 30;
 /// The bytes before the first entry: signature, version and number of entries.
 const HEAD: u64 = 12;
@@ -64,8 +65,8 @@ pub(crate) fn check(project: &Project, run: &RunId) -> Result<(), GitTracked> {
 
 /// Returns the index of a repository, and the shared index if git has split it.
 ///
-/// Entries that were removed from the shared index since are still found: the run is refused once too
-/// often, never once too rarely.
+/// Entries that were removed from the shared index since are still found: the run is refused once
+/// too often, never once too rarely.
 fn indices(repository: &Path) -> io::Result<Vec<PathBuf>> {
     let index = repository.join("index");
     let mut indices = vec![index.clone()];
@@ -94,8 +95,8 @@ fn bytes(hash: &str) -> Option<Vec<u8>> {
     bytes.filter(|bytes| !bytes.is_empty())
 }
 
-/// Returns the directory of the index. `.git` is a file with the path of that directory in a submodule
-/// or a linked worktree.
+/// Returns the directory of the index. `.git` is a file with the path of that directory in a
+/// submodule or a linked worktree.
 fn repository(git: &Path, directory: &Path) -> io::Result<PathBuf> {
     if !fs::metadata(git).is_ok_and(|found| found.is_file()) {
         return Ok(git.to_owned());
@@ -175,7 +176,8 @@ mod tests {
 
     const TRACKED: &str = "DIRC .raymond/runs/r/journal.jsonl";
 
-    /// What is said of the run `r` in a place with these files; those that end with a slash are directories.
+    /// What is said of the run `r` in a place with these files; those that end with a slash are
+    /// directories.
     fn check_in(files: &[(&str, &str)], expected: &str) {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().canonicalize().unwrap();

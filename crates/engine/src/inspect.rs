@@ -1,7 +1,7 @@
 //! Reads a run without owning it: its journal, its status and its owner.
 //!
-//! Every command that only shows something uses [`inspect`]. It takes no lock and writes nothing, so it
-//! works beside a living owner and on a read-only disk. To change a run, open it with
+//! Every command that only shows something uses [`inspect`]. It takes no lock and writes nothing,
+//! so it works beside a living owner and on a read-only disk. To change a run, open it with
 //! [`crate::owned`] or ask its owner with [`crate::request`].
 
 use std::path::PathBuf;
@@ -51,8 +51,8 @@ pub enum InspectError {
 
 /// Reads a run.
 pub fn inspect(project: &Project, run: &RunId) -> Result<Inspection, InspectError> {
-    // The owner is read before the journal: if it ends in between, the journal is already complete. In
-    // the other order a run could look crashed although its last record says that it ended.
+    // The owner is read before the journal: if it ends in between, the journal is already complete.
+    // In the other order a run could look crashed although its last record says that it ended.
     let owner = owner(project, run)?;
     let disk = project.disk.as_ref();
     let read = Journal::read(disk, &project.paths(run).journal);
@@ -77,8 +77,8 @@ pub fn inspect(project: &Project, run: &RunId) -> Result<Inspection, InspectErro
     Ok(Inspection { header, head, journal: read, owner, status })
 }
 
-/// Returns the path of the snapshot if it can be trusted. A snapshot that came with the repository may
-/// contain other things than its journal.
+/// Returns the path of the snapshot if it can be trusted. A snapshot that came with the repository
+/// may contain other things than its journal.
 fn own_snapshot(project: &Project, run: &RunId) -> Option<PathBuf> {
     let path = project.paths(run).snapshot;
     project.disk.metadata(&path).ok()?;
@@ -121,7 +121,8 @@ impl Inspection {
         self.owner.as_ref().filter(|owner| ThisHost.life(&owner.process) == Life::Elsewhere)
     }
 
-    /// Returns the owner if it is suspended. Nothing happens in the run until the user continues it.
+    /// Returns the owner if it is suspended. Nothing happens in the run until the user continues
+    /// it.
     pub fn suspended_owner(&self) -> Option<&Owner> {
         self.owner.as_ref().filter(|owner| ThisHost.life(&owner.process) == Life::Suspended)
     }

@@ -1,8 +1,9 @@
 //! Creates a new run.
 //!
-//! [`crate::prepare`] loads and checks the workflow completely before anything is created. It is pinned
-//! before the run starts: later edits of the files do not change it. A crash at any moment leaves either
-//! no run, or one whose creation can be repeated. Existing runs are opened in [`crate::owned`].
+//! [`crate::prepare`] loads and checks the workflow completely before anything is created. It is
+//! pinned before the run starts: later edits of the files do not change it. A crash at any moment
+//! leaves either no run, or one whose creation can be repeated. Existing runs are opened in
+//! [`crate::owned`].
 
 use std::path::Path;
 use std::sync::Arc;
@@ -70,7 +71,8 @@ impl OwnedRun {
         let lock = take_lock(project, &paths, Takeover::Never).map_err(OwnError::Lock)?;
         paths.sweep(disk.as_ref()).ok();
         let ballast = project.root.ballast(Arc::clone(&disk));
-        // Without ballast the run still starts: a full disk is reported by the first write that matters.
+        // Without ballast the run still starts: a full disk is reported by the first write that
+        // matters.
         ballast.fill().ok();
         // The nonce of an interrupted creation wins, because it is in the header already.
         let (journal, nonce) = create_journal(disk, &paths.journal, &launch.run, launch.nonce)?;
@@ -107,8 +109,8 @@ impl OwnedRun {
     }
 }
 
-/// Creates a journal that contains only its header. If an earlier creation crashed after writing the
-/// header, that journal and its nonce are used.
+/// Creates a journal that contains only its header. If an earlier creation crashed after writing
+/// the header, that journal and its nonce are used.
 fn create_journal(
     disk: Arc<dyn Disk>,
     path: &Path,

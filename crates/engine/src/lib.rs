@@ -2,9 +2,11 @@
 //!
 //! - [`prepare`] checks a workflow, [`launch`] creates a run, [`owned`] opens one, and [`recovery`]
 //!   continues its turns in flight.
-//! - [`runner`] is the asynchronous loop of an owner; [`driver`] inside it decides, commits, then acts.
+//! - [`runner`] is the asynchronous loop of an owner; [`driver`] inside it decides, commits, then
+//!   acts.
 //! - [`feed`] is the stream of items that every watcher of a run gets, live or from its files.
-//! - [`inspect`], [`request`], [`replay`] and [`discard`] are for processes that do not own the run.
+//! - [`inspect`], [`request`], [`replay`] and [`discard`] are for processes that do not own the
+//!   run.
 //! - [`scope`] loads the states of a workflow, and [`pin`] keeps them as they were at the start.
 //! - [`call`] answers one call of the tool `crayfish`.
 //!

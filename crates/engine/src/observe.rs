@@ -1,8 +1,8 @@
 //! Turns final texts into outcomes: reads tags, resolves directories and stores large values.
 //!
-//! The core can neither read files nor keep megabytes. Everything that it needs to know about a text is
-//! observed here, right after the turn, and becomes part of the input. Which tags are allowed and where
-//! they lead is decided by the core.
+//! The core can neither read files nor keep megabytes. Everything that it needs to know about a
+//! text is observed here, right after the turn, and becomes part of the input. Which tags are
+//! allowed and where they lead is decided by the core.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -89,8 +89,8 @@ fn directory(cd: &str, cwd: &Path) -> Option<String> {
     if !path.is_dir() {
         return None;
     }
-    // `a/../b` means something else if `a` is a link, so only the system can resolve it. Other paths
-    // keep their links: the user sees the path that the agent wrote.
+    // `a/../b` means something else if `a` is a link, so only the system can resolve it. Other
+    // paths keep their links: the user sees the path that the agent wrote.
     let plain = path.components().all(|part| !matches!(part, Component::ParentDir));
     let path = if plain { path.components().collect() } else { path.canonicalize().ok()? };
     path.into_os_string().into_string().ok()

@@ -1,8 +1,8 @@
 //! A run that this process owns: it holds the lock, the open journal and the definition.
 //!
 //! Opening follows the order of recovery in ARCHITECTURE.md: take the lock, open the journal (an
-//! unfinished last record is removed), fold the records, end leftover processes and wait until they are
-//! dead, parse the pinned definition. Nothing is decided before all of this is done.
+//! unfinished last record is removed), fold the records, end leftover processes and wait until they
+//! are dead, parse the pinned definition. Nothing is decided before all of this is done.
 //!
 //! `recover_turns` finds out what became of turns in flight, `rewind` discards records, and
 //! `transcript_costs` reads the costs of discarded turns. [`crate::launch`] creates new runs.
@@ -142,8 +142,8 @@ pub enum OwnError {
 }
 
 impl OwnedRun {
-    /// Opens a run that exists. A caller that has inspected the run passes the result as `seen`: if the
-    /// journal has not changed since, its records are not verified and folded again.
+    /// Opens a run that exists. A caller that has inspected the run passes the result as `seen`: if
+    /// the journal has not changed since, its records are not verified and folded again.
     pub async fn open(
         project: &Project,
         run: &RunId,

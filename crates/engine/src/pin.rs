@@ -1,8 +1,8 @@
 //! The pinned definition of a run: one value that contains every file of the scope.
 //!
 //! A small scope is part of the first record; a large one is a blob. Parsing it again gives the
-//! definition with which the run started, even if the files have changed since. Unpinned runs use the
-//! same format and record each change.
+//! definition with which the run started, even if the files have changed since. Unpinned runs use
+//! the same format and record each change.
 
 use serde::{Deserialize, Serialize};
 

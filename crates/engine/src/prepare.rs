@@ -1,7 +1,8 @@
 //! Loads and checks a workflow completely, before a run uses it.
 //!
-//! The user sees all mistakes at once. Nothing is created here: [`crate::launch`] creates the run. The
-//! files of a workflow are found in [`crate::scope`]; documents of steps are checked in [`steps`].
+//! The user sees all mistakes at once. Nothing is created here: [`crate::launch`] creates the run.
+//! The files of a workflow are found in [`crate::scope`]; documents of steps are checked in
+//! [`steps`].
 
 pub mod steps;
 

@@ -21,14 +21,16 @@ pub struct ClientTraces {
     pub restarted: bool,
 }
 
-/// Corrects the cost of a client that died together with its owner: its transcript may be incomplete.
+/// Corrects the cost of a client that died together with its owner: its transcript may be
+/// incomplete.
 pub fn with_possible_cost<T>(outcome: Outcome<T>, traces: ClientTraces) -> Outcome<T> {
     let Outcome::Interrupted { by: Interruption::Crash, cost, progressed, session } = outcome
     else {
         return outcome;
     };
     let by = Interruption::Crash;
-    // A client that wrote nothing is free, but nothing is known of a client whose transcript is gone.
+    // A client that wrote nothing is free, but nothing is known of a client whose transcript is
+    // gone.
     if traces.lost_transcript && cost == Cost::Reported(Micros::ZERO) {
         return Outcome::Interrupted { by, cost: Cost::Unknown, progressed: true, session };
     }
@@ -51,8 +53,9 @@ pub fn resume_inputs(reports: Vec<Input>, settings: Settings) -> Vec<Input> {
 
 /// Returns the inputs that stop a run without an owner: the outcomes, and the request.
 ///
-/// A run ignores a key that it has answered before. If the run was resumed since, the request therefore
-/// uses `new_key`: otherwise the run would continue and record turns as started that no process runs.
+/// A run ignores a key that it has answered before. If the run was resumed since, the request
+/// therefore uses `new_key`: otherwise the run would continue and record turns as started that no
+/// process runs.
 pub fn stop_inputs(
     run: &Run,
     reports: Vec<Input>,

@@ -1,8 +1,8 @@
 //! Decides the records of a journal again with this release, and reports the first difference.
 //!
-//! This takes no lock and writes nothing, so it is safe while an owner is active and for a journal of
-//! another machine. The comparison is in `raymond_core::decide::replay`; this module provides the blobs
-//! and definitions that the records refer to.
+//! This takes no lock and writes nothing, so it is safe while an owner is active and for a journal
+//! of another machine. The comparison is in `raymond_core::decide::replay`; this module provides
+//! the blobs and definitions that the records refer to.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! Asks a run to end, with or without an owner.
 //!
-//! A living owner finds the request in its inbox and answers through the journal, which this process
-//! follows. If the run has no owner, this process becomes the owner, records the stop and gives the run
-//! up again. Requests carry a key, so that repeating one has no effect.
+//! A living owner finds the request in its inbox and answers through the journal, which this
+//! process follows. If the run has no owner, this process becomes the owner, records the stop and
+//! gives the run up again. Requests carry a key, so that repeating one has no effect.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,7 +37,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 pub type Known<'a> = &'a dyn Fn(&Settings) -> Backends;
 
 /// The most polls for the exit of the owner after its run has ended: half a minute at
-/// [`POLL_INTERVAL`]. A caller may want to own the run next, but an owner that hangs must not block it.
+/// [`POLL_INTERVAL`]. A caller may want to own the run next, but an owner that hangs must not block
+/// it.
 const MOST_EXIT_POLLS: u32 = 600;
 
 /// The answer to a stop request.
@@ -73,8 +74,8 @@ pub enum RequestError {
 
 /// Asks a run to end, and waits until it has ended.
 ///
-/// A run whose owner is on another host is refused, because this process cannot see whether that owner
-/// lives. A suspended owner is asked, but not waited for.
+/// A run whose owner is on another host is refused, because this process cannot see whether that
+/// owner lives. A suspended owner is asked, but not waited for.
 pub async fn stop(
     project: &Project,
     run: &RunId,
@@ -89,8 +90,8 @@ pub async fn stop(
         match owner(project, run)? {
             Some(_) => {
                 let waited = ask_owner(project, run, mode, &key).await;
-                // A suspended owner still has to read the request. In all other cases it is removed, so
-                // that it does not stop the next owner.
+                // A suspended owner still has to read the request. In all other cases it is
+                // removed, so that it does not stop the next owner.
                 if !matches!(waited, Err(RequestError::Suspended(_))) {
                     inbox(project, run).remove(&key).ok();
                 }
@@ -165,8 +166,8 @@ fn wake_owner(project: &Project, run: &RunId) {
     }
 }
 
-/// Asks the owner until the journal contains the request, and waits until the run has ended. A new owner
-/// removes requests to the owner before it, so one request may not be enough.
+/// Asks the owner until the journal contains the request, and waits until the run has ended. A new
+/// owner removes requests to the owner before it, so one request may not be enough.
 async fn ask_owner(
     project: &Project,
     run: &RunId,
@@ -188,8 +189,8 @@ async fn ask_owner(
     wait_with(project, run, WaitHooks { each_look: &mut ask, suspended: &mut give_up }).await
 }
 
-/// Waits until the run has ended. Returns `None` if its owner died before that. A suspended owner is
-/// reported to `suspended` and waited for.
+/// Waits until the run has ended. Returns `None` if its owner died before that. A suspended owner
+/// is reported to `suspended` and waited for.
 pub async fn wait(
     project: &Project,
     run: &RunId,
@@ -229,14 +230,16 @@ async fn wait_with(
             {
                 return Ok(Some(seen.head.run.phase));
             }
-            // The caller may want to own the run next, so wait until the owner has released the lock.
+            // The caller may want to own the run next, so wait until the owner has released the
+            // lock.
             exit_polls += 1;
         }
         let lines = Journal::follow(project.disk.as_ref(), &path, &mut seen.journal.cursor)?;
         for line in lines.iter() {
             seen.head.fold(&fold::record(line.body, line.seq)?);
         }
-        // The owner was read before the journal, so a dead owner has written nothing after these lines.
+        // The owner was read before the journal, so a dead owner has written nothing after these
+        // lines.
         if gone && lines.is_empty() {
             return Ok(None);
         }

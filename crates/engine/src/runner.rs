@@ -1,9 +1,9 @@
 //! The asynchronous loop around the driver: outcomes, requests, signals and time become inputs.
 //!
 //! The runner decides nothing. It collects everything that has happened, passes it to the driver in
-//! one batch, and writes the result into the state file. However it ends, it first ends every process
-//! that it started. The decisions are in `raymond_core::run`; [`crate::driver`] commits them;
-//! [`effect_runner`] starts the work that they ask for.
+//! one batch, and writes the result into the state file. However it ends, it first ends every
+//! process that it started. The decisions are in `raymond_core::run`; [`crate::driver`] commits
+//! them; [`effect_runner`] starts the work that they ask for.
 
 mod active_runs;
 mod edits;
@@ -328,8 +328,8 @@ impl<'w> Runner<'w> {
         self.clock.now(self.driver.run())
     }
 
-    /// Returns how long to wait for the next retry or timeout of the run. At most one tick: the timers
-    /// of tokio stop while a machine sleeps, but the times in the journal do not.
+    /// Returns how long to wait for the next retry or timeout of the run. At most one tick: the
+    /// timers of tokio stop while a machine sleeps, but the times in the journal do not.
     fn until_due(&mut self) -> Option<Duration> {
         let due = self.driver.run().next_due()?;
         let wait = Duration::from_millis(due.0.saturating_sub(self.now().0));
@@ -358,8 +358,8 @@ impl<'w> Runner<'w> {
     }
 }
 
-/// Returns the run with its start applied. The driver applies it later, but turns need the id, the scope
-/// and the settings of a new run now.
+/// Returns the run with its start applied. The driver applies it later, but turns need the id, the
+/// scope and the settings of a new run now.
 fn run_after_start(head: &Head, inputs: &[Input]) -> Run {
     let mut run = head.run.clone();
     if let Some(Input::Start(start)) = inputs.first() {

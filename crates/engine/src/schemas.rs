@@ -21,7 +21,8 @@ pub fn bundle(
     library: &dyn Library,
 ) -> Result<Value, Vec<Problem>> {
     let (mut bundled, mut problems) = (document.clone(), Vec::new());
-    // Many steps may use the same schema: each text is compiled once, but its size counts each time.
+    // Many steps may use the same schema: each text is compiled once, but its size counts each
+    // time.
     let mut known: BTreeMap<String, Bundle> = BTreeMap::new();
     let mut size = 0;
     for (index, step) in parsed.indexed() {

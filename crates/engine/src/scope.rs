@@ -1,9 +1,10 @@
-//! Loads the files of a workflow: a directory, one state in a directory, an archive, or the one prompt
-//! that `ralph` repeats.
+//! Loads the files of a workflow: a directory, one state in a directory, an archive, or the one
+//! prompt that `ralph` repeats.
 //!
-//! All states are read into memory once; nothing is unpacked to disk. The limits count the bytes that
-//! were really read, not the sizes that a header claims. Files that are not states are left out, and so
-//! are links that lead out of the scope. The meaning of the files is in `raymond_core::workflow`.
+//! All states are read into memory once; nothing is unpacked to disk. The limits count the bytes
+//! that were really read, not the sizes that a header claims. Files that are not states are left
+//! out, and so are links that lead out of the scope. The meaning of the files is in
+//! `raymond_core::workflow`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,8 @@ mod prompt;
 pub use archive::ArchiveError;
 pub use prompt::load_prompt;
 
-/// The most files of a scope. Real workflows have tens of states; the limit only bounds memory and time.
+/// The most files of a scope. Real workflows have tens of states; the limit only bounds memory and
+/// time.
 pub const MOST_ENTRIES: usize = 10_000;
 
 /// The most bytes of a scope, unpacked. They are all in memory and in the pinned definition.

@@ -1,8 +1,8 @@
 //! Snapshots of long runs, so that opening or inspecting one need not fold every record.
 //!
-//! A snapshot is only a cache. It is used if the same build wrote it and it matches a record of this
-//! journal; otherwise the journal is folded from its start, with the same result. The file format is in
-//! `raymond_store::snapshot`.
+//! A snapshot is only a cache. It is used if the same build wrote it and it matches a record of
+//! this journal; otherwise the journal is folded from its start, with the same result. The file
+//! format is in `raymond_store::snapshot`.
 
 use std::path::Path;
 
@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::driver::Head;
 use crate::fold::{self, FoldError};
 
-/// The fewest new records between two snapshots. Shorter journals are folded faster than a snapshot is
-/// written.
+/// The fewest new records between two snapshots. Shorter journals are folded faster than a snapshot
+/// is written.
 pub const MIN_RECORDS: u64 = 1_000;
 
 #[derive(Serialize, Deserialize)]
@@ -51,8 +51,8 @@ pub fn open(lines: &Lines, disk: &dyn Disk, path: Option<&Path>) -> Result<Head,
     Ok(head)
 }
 
-/// Identifies this build, because two builds of one version may differ in their types. Returns `None` if
-/// the executable was replaced while it runs.
+/// Identifies this build, because two builds of one version may differ in their types. Returns
+/// `None` if the executable was replaced while it runs.
 fn build() -> Option<String> {
     // Size and time of the executable differ between builds of one version.
     let program = std::env::current_exe().and_then(std::fs::metadata).ok()?;

@@ -27,8 +27,8 @@ use crate::git_tracked;
 use crate::project::Project;
 use crate::run_lock::take_lock;
 
-/// The largest result in bytes that the state file contains. A larger one is only referred to, so that
-/// the file stays readable.
+/// The largest result in bytes that the state file contains. A larger one is only referred to, so
+/// that the file stays readable.
 const LARGEST_PAYLOAD: u64 = 1024;
 
 /// Writes the state file of a run.
@@ -43,8 +43,8 @@ pub fn render(head: &Head, status: Status) -> serde_json::Result<Vec<u8>> {
     Ok(json)
 }
 
-/// Writes the state file of a run that has ended, and removes temporary files: its owner may have died
-/// before it did so.
+/// Writes the state file of a run that has ended, and removes temporary files: its owner may have
+/// died before it did so.
 ///
 /// Errors are ignored, because the file is derived from the journal. Nothing is written if another
 /// process owns the run, if a link leads elsewhere, or if the run came with the repository.
@@ -54,7 +54,8 @@ pub fn refresh(project: &Project, head: &Head, status: Status, takeover: Takeove
     if paths.refuse_links(disk).is_err() || git_tracked::check(project, &head.run.id).is_err() {
         return;
     }
-    // Under the lock, so that a living owner and this process do not write the file at the same time.
+    // Under the lock, so that a living owner and this process do not write the file at the same
+    // time.
     let Ok(_lock) = take_lock(project, &paths, takeover) else { return };
     paths.sweep(disk).ok();
     write(disk, &paths.state, head, status).ok();

@@ -5,8 +5,8 @@ use raymond_core::run::stop::{StopMode, StopOrigin};
 
 use crate::clock;
 
-/// Returns a new key. It contains the mode, because on a full disk the file of the request is empty and
-/// only its name arrives.
+/// Returns a new key. It contains the mode, because on a full disk the file of the request is empty
+/// and only its name arrives.
 pub(crate) fn stop_key(mode: StopMode) -> String {
     let word = match mode {
         StopMode::AfterTurn => "after-turn",

@@ -1,14 +1,15 @@
 //! Notices that the owner of a run is suspended while another process waits for the run.
 //!
-//! A suspended owner (Ctrl-Z, SIGSTOP, a debugger) answers nothing and records nothing, but holds the run. The
-//! waiting process reports this instead of appearing to hang. An owner that is suspended only for a moment, as
-//! between Ctrl-Z and `bg`, is not reported.
+//! A suspended owner (Ctrl-Z, SIGSTOP, a debugger) answers nothing and records nothing, but holds
+//! the run. The waiting process reports this instead of appearing to hang. An owner that is
+//! suspended only for a moment, as between Ctrl-Z and `bg`, is not reported.
 
 use std::time::{Duration, Instant};
 
 use raymond_store::host::Life;
 
-/// How long an owner must be suspended before it is reported. `bg` after Ctrl-Z takes less than that.
+/// How long an owner must be suspended before it is reported. `bg` after Ctrl-Z takes less than
+/// that.
 const SURE: Duration = Duration::from_secs(1);
 
 /// The state of the owner over several looks.
@@ -19,7 +20,8 @@ pub struct Suspension {
 }
 
 impl Suspension {
-    /// Takes the result of one look. Returns true once for each time that the owner is suspended for long.
+    /// Takes the result of one look. Returns true once for each time that the owner is suspended
+    /// for long.
     pub fn is_news(&mut self, life: Life, now: Instant) -> bool {
         if life != Life::Suspended {
             *self = Self::default();

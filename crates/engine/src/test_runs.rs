@@ -1,8 +1,8 @@
 //! Small runs for the tests of this crate: a run of states or of steps, its backend, its disk.
 //!
-//! A run is stored in memory unless a test needs real files. Its agents work in a temporary directory,
-//! and its nonce is the name of that directory: tests that run at the same time must not find each
-//! other's processes.
+//! A run is stored in memory unless a test needs real files. Its agents work in a temporary
+//! directory, and its nonce is the name of that directory: tests that run at the same time must not
+//! find each other's processes.
 
 use std::ffi::OsString;
 use std::io;
@@ -150,8 +150,8 @@ pub(crate) fn stopped(turn: &TurnId, attempt: u32) -> Input {
     Input::Settled { turn: turn.clone(), attempt, outcome }
 }
 
-/// A client that answers with one text, whether it is asked, followed or found. With an empty text it
-/// works until it is cancelled.
+/// A client that answers with one text, whether it is asked, followed or found. With an empty text
+/// it works until it is cancelled.
 pub(crate) struct Client {
     says: &'static str,
     attached: AttachedClient,

@@ -1,8 +1,9 @@
-//! The body of an HTTP request, checked by [`message`](crate::message) before the protocol reads it.
+//! The body of an HTTP request, checked by [`message`](crate::message) before the protocol reads
+//! it.
 //!
-//! It is read when the protocol asks for it, after the checks of caller, address and headers. Arguments
-//! that are too deep for the protocol's own reader are passed beside the request, and so is the
-//! [`RequestPermit`] of the request.
+//! It is read when the protocol asks for it, after the checks of caller, address and headers.
+//! Arguments that are too deep for the protocol's own reader are passed beside the request, and so
+//! is the [`RequestPermit`] of the request.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,7 +18,8 @@ use crate::LONGEST;
 use crate::load::{self, Busy, Load, RequestPermit};
 use crate::message::{self, Unread};
 
-/// How long a body may take to arrive. The longest has 64 MiB, so this needs 9 Mbit/s; most have a few KB.
+/// How long a body may take to arrive. The longest has 64 MiB, so this needs 9 Mbit/s; most have a
+/// few KB.
 pub(crate) const BODY_LIMIT: Duration = Duration::from_mins(1);
 
 /// A slot for one value that the body reader passes to the request handler.

@@ -1,7 +1,8 @@
 //! The running calls, each on its own thread, so that none delays the protocol.
 //!
-//! A bounded number of calls runs at a time, a bounded number waits, and any further call is refused. A
-//! cancelled call keeps its slot until its programs have ended. [`progress`] reports progress.
+//! A bounded number of calls runs at a time, a bounded number waits, and any further call is
+//! refused. A cancelled call keeps its slot until its programs have ended. [`progress`] reports
+//! progress.
 
 mod progress;
 
@@ -21,13 +22,13 @@ use crate::Host;
 
 pub(crate) use progress::Listener;
 
-/// The JSON-RPC code of a request that the server has no room for. JSON-RPC leaves -32000 to -32099 to
-/// servers; neither the protocol nor its libraries use this one.
+/// The JSON-RPC code of a request that the server has no room for. JSON-RPC leaves -32000 to -32099
+/// to servers; neither the protocol nor its libraries use this one.
 pub(crate) const BUSY: rmcp::model::ErrorCode = rmcp::model::ErrorCode(-32050);
 
-/// How many calls run at a time. A call takes a thread, a runtime, up to ten descriptors and about 3 MB,
-/// in addition to its programs. So 32 of them take 100 MB, and a third of the usual limit of 1,024
-/// descriptors.
+/// How many calls run at a time. A call takes a thread, a runtime, up to ten descriptors and about
+/// 3 MB, in addition to its programs. So 32 of them take 100 MB, and a third of the usual limit of
+/// 1,024 descriptors.
 pub(crate) const RUNNING: usize = 32;
 
 /// How many calls wait for a running one to end. A waiting call takes only its message, so two
@@ -50,8 +51,8 @@ pub(crate) struct Calls {
     queue: Arc<Semaphore>,
 }
 
-/// The right of one call to run. The thread of the call releases it, not the client that waits for the
-/// reply: a cancelled call runs until its programs have ended.
+/// The right of one call to run. The thread of the call releases it, not the client that waits for
+/// the reply: a cancelled call runs until its programs have ended.
 #[derive(Debug)]
 pub(crate) struct CallPermit {
     _permit: OwnedSemaphorePermit,
@@ -129,8 +130,8 @@ impl Calls {
         }
     }
 
-    /// Answers a request. The call is cancelled with the server, with `cancel`, and when the caller of
-    /// this function stops waiting.
+    /// Answers a request. The call is cancelled with the server, with `cancel`, and when the caller
+    /// of this function stops waiting.
     pub(crate) async fn answer(
         &self,
         sent: RawRequest,

@@ -1,7 +1,7 @@
 //! Agent steps as input requests to a client, and its answers as outputs.
 //!
-//! A client that lets servers use its model receives the whole request as one message. A client that
-//! only shows forms receives a form, if the schema of the step is flat enough.
+//! A client that lets servers use its model receives the whole request as one message. A client
+//! that only shows forms receives a form, if the schema of the step is flat enough.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,7 +27,8 @@ impl Way {
     /// Returns the better way that a client supports.
     pub(crate) fn of(capabilities: &ClientCapabilities) -> Option<Self> {
         let forms = |elicits: &rmcp::model::ElicitationCapability| {
-            // An empty capability is from versions of the protocol in which forms were the only kind.
+            // An empty capability is from versions of the protocol in which forms were the only
+            // kind.
             elicits.form.is_some() || elicits.url.is_none()
         };
         // A model can answer any schema, but a form only a flat one.

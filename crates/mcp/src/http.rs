@@ -1,8 +1,8 @@
 //! The HTTP server at `/mcp`, for any number of clients.
 //!
 //! Every caller may run programs, so only this machine can connect, unless the user names hosts for
-//! others. Pages of other origins are refused, because a browser on this machine runs code of strangers,
-//! and so are other users of this machine.
+//! others. Pages of other origins are refused, because a browser on this machine runs code of
+//! strangers, and so are other users of this machine.
 //!
 //! The caller's user is checked first, before anything is read or stored. Then a bounded number of
 //! connections is served; see [`connection`].
@@ -43,8 +43,8 @@ pub const PATH: &str = "/mcp";
 /// The pause after a failed accept: without a free descriptor it would fail again at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How many connections are served at a time. Each takes a descriptor and a few KB; with those of running
-/// calls they stay below the usual limit of 1,024 descriptors.
+/// How many connections are served at a time. Each takes a descriptor and a few KB; with those of
+/// running calls they stay below the usual limit of 1,024 descriptors.
 pub(crate) const CONNECTIONS: usize = 128;
 
 /// How many connections may be endless streams on which clients listen: the rest is for calls.
@@ -122,8 +122,8 @@ pub async fn serve<S: ServerHandler + Clone>(
     while connections.join_next().await.is_some() {}
 }
 
-// Connections are checked one after the other, so that refused callers take no resources, however many
-// they are.
+// Connections are checked one after the other, so that refused callers take no resources, however
+// many they are.
 async fn may_call(stream: &TcpStream, peer: SocketAddr) -> bool {
     let Ok(here) = stream.local_addr() else { return false };
     let looked = tokio::task::spawn_blocking(move || caller::may_call(peer, here)).await;

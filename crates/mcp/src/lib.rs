@@ -1,8 +1,9 @@
-//! The MCP server: the tool `crayfish`, the records of runs, and a prompt that teaches the language.
+//! The MCP server: the tool `crayfish`, the records of runs, and a prompt that teaches the
+//! language.
 //!
-//! [`stdio`] and [`http`] transport the protocol, and [`Server`] answers it, in both protocol versions.
-//! The answers come from a [`Host`]: this crate starts no program and reads no journal. It is small,
-//! because its dependencies take long to build.
+//! [`stdio`] and [`http`] transport the protocol, and [`Server`] answers it, in both protocol
+//! versions. The answers come from a [`Host`]: this crate starts no program and reads no journal.
+//! It is small, because its dependencies take long to build.
 
 mod body;
 mod calls;

@@ -1,12 +1,12 @@
 //! The protocol over stdio: one message per line.
 //!
-//! An unreadable line is answered with an error from [`message`] and does no harm. The end of the input
-//! ends all calls.
+//! An unreadable line is answered with an error from [`message`] and does no harm. The end of the
+//! input ends all calls.
 //!
 //! A request takes a [`RequestPermit`] until its answer is written. Without a free permit, further
 //! requests are answered with an error, and reading continues, so that a full server still receives
-//! cancellations. If the client does not read its answers either, reading stops. So memory is bounded
-//! for any client.
+//! cancellations. If the client does not read its answers either, reading stops. So memory is
+//! bounded for any client.
 
 use std::collections::HashMap;
 use std::io;
@@ -34,8 +34,8 @@ pub(crate) struct Lines<R> {
     line: Vec<u8>,
     /// Whether the current line is too long, so that the rest is skipped.
     overlong: bool,
-    /// An answer that must be queued before the next line is read. It is stored here, because a read may
-    /// be cancelled at any time.
+    /// An answer that must be queued before the next line is read. It is stored here, because a
+    /// read may be cancelled at any time.
     pending_answer: Option<ServerJsonRpcMessage>,
     load: Load,
     requests: HashMap<RequestId, Held>,

@@ -1,9 +1,9 @@
 //! Limits on the requests that a server keeps at a time.
 //!
-//! A client can send requests faster than they are answered, and need not read the answers. So every
-//! request takes a place and reserves the memory that its message will need. Both are released when its
-//! handler has ended and its answer is written. A request without room is refused at once, because a
-//! waiting one would need the memory, too.
+//! A client can send requests faster than they are answered, and need not read the answers. So
+//! every request takes a place and reserves the memory that its message will need. Both are
+//! released when its handler has ended and its answer is written. A request without room is refused
+//! at once, because a waiting one would need the memory, too.
 //!
 //! [`calls`](crate::calls) limits how many calls run at a time.
 
@@ -14,13 +14,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::calls;
 
-/// How many requests one transport keeps at a time: all running and waiting calls, and 32 others, so that
-/// a full server still answers pings and lists.
+/// How many requests one transport keeps at a time: all running and waiting calls, and 32 others,
+/// so that a full server still answers pings and lists.
 pub(crate) const REQUESTS: usize = calls::RUNNING + calls::WAITING + 32;
 
-/// The memory for their messages together, in KiB: 256 MiB. It is enough for the longest message, 64 MiB,
-/// if that consists of texts and long numbers; see [`needed`]. A call copies its request about seven
-/// times (measured with 16 requests of 16 MiB), so the process stays below 2 GiB.
+/// The memory for their messages together, in KiB: 256 MiB. It is enough for the longest message,
+/// 64 MiB, if that consists of texts and long numbers; see [`needed`]. A call copies its request
+/// about seven times (measured with 16 requests of 16 MiB), so the process stays below 2 GiB.
 const MEMORY: usize = 256 << 10;
 
 /// The requests of one transport.
@@ -83,11 +83,13 @@ impl RequestPermit {
     }
 }
 
-/// Estimates the bytes that the values of a message need in addition to its text, without parsing it.
+/// Estimates the bytes that the values of a message need in addition to its text, without parsing
+/// it.
 ///
-/// A value takes 32 bytes. An object takes 632 more, even with one key, because the smallest node of a
-/// B-tree has room for eleven. `{"":0},` is seven bytes, so a message of 64 MiB could need 6 GB. Commas
-/// and brackets inside strings count, too, so the estimate may be too high but never too low.
+/// A value takes 32 bytes. An object takes 632 more, even with one key, because the smallest node
+/// of a B-tree has room for eleven. `{"":0},` is seven bytes, so a message of 64 MiB could need 6
+/// GB. Commas and brackets inside strings count, too, so the estimate may be too high but never too
+/// low.
 pub(crate) fn needed(text: &[u8]) -> usize {
     text.iter().fold(0_usize, |sum, byte| {
         sum.saturating_add(match byte {

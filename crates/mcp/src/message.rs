@@ -1,8 +1,8 @@
 //! Messages, read as strictly and as deep as requests on the command line.
 //!
-//! The protocol's own reader stops at 128 levels and accepts repeated keys. So the text is read here,
-//! and the deep part, the arguments, is kept apart and not read again. An unreadable message is
-//! answered under its id, because its sender waits for that.
+//! The protocol's own reader stops at 128 levels and accepts repeated keys. So the text is read
+//! here, and the deep part, the arguments, is kept apart and not read again. An unreadable message
+//! is answered under its id, because its sender waits for that.
 
 use raymond_core::crayfish::reading::{self, Holds, Unreadable};
 use rmcp::model::{
@@ -16,8 +16,8 @@ use serde_json::Value as Json;
 use crate::LONGEST;
 use crate::load::{self, Busy};
 
-/// The longest `id` or `progressToken` of a request, in bytes. Both are copied into every message about
-/// the request. Clients use numbers or UUIDs of 36 bytes.
+/// The longest `id` or `progressToken` of a request, in bytes. Both are copied into every message
+/// about the request. Clients use numbers or UUIDs of 36 bytes.
 const LONGEST_ID: usize = 1 << 10;
 
 /// The reason why a message cannot be read.
@@ -86,8 +86,8 @@ struct Address {
     method: Option<IgnoredAny>,
 }
 
-/// Returns the id of a request, without reading the rest of the message. Notifications and responses
-/// have no id that needs an answer.
+/// Returns the id of a request, without reading the rest of the message. Notifications and
+/// responses have no id that needs an answer.
 pub(crate) fn request_id(text: &[u8]) -> Option<RequestId> {
     let address: Address = serde_json::from_slice(text).unwrap_or_default();
     address.method.and(address.id).filter(|id| !is_long(id))
@@ -114,8 +114,8 @@ pub(crate) fn read(text: &[u8]) -> Result<ClientJsonRpcMessage, Unread> {
     Ok(message)
 }
 
-/// Returns the message as a text that the protocol's reader can read, and the arguments of a tool call,
-/// which are removed from the text.
+/// Returns the message as a text that the protocol's reader can read, and the arguments of a tool
+/// call, which are removed from the text.
 pub(crate) fn shallow(text: &[u8]) -> Result<(Vec<u8>, Option<JsonObject>), Unread> {
     let (mut value, arguments) = divided(text)?;
     let (arguments, others) = match value.get("method").and_then(Json::as_str) {

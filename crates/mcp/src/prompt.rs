@@ -42,8 +42,9 @@ pub(crate) fn filled(request: &GetPromptRequestParams) -> Result<GetPromptResult
     Ok(GetPromptResult::new(vec![message]).with_description("How to write a Crayfish workflow"))
 }
 
-/// Returns the skill without the parts for other readers: its frontmatter, comments and fence attributes
-/// for tests, and shell commands, because a model that receives this prompt has the tool.
+/// Returns the skill without the parts for other readers: its frontmatter, comments and fence
+/// attributes for tests, and shell commands, because a model that receives this prompt has the
+/// tool.
 fn body() -> String {
     let behind = SKILL.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
     let body = behind.map_or(SKILL, |(_, body)| body.trim_start());

@@ -1,8 +1,8 @@
-//! Calls in rounds: a client that asks for it receives the requests of agent steps as required input, and
-//! answers them without involving its caller.
+//! Calls in rounds: a client that asks for it receives the requests of agent steps as required
+//! input, and answers them without involving its caller.
 //!
-//! Between two rounds all state is in the journal of the run; the client keeps a sealed handle that names
-//! the run. A call that cannot continue in this way gets an ordinary reply.
+//! Between two rounds all state is in the journal of the run; the client keeps a sealed handle that
+//! names the run. A call that cannot continue in this way gets an ordinary reply.
 
 use raymond_core::crayfish::envelope::{CallOutcome, CallReply};
 use raymond_core::ids::RunId;

@@ -1,7 +1,8 @@
-//! Sealed handles between two rounds: the run and its workflow, authenticated by a key of this store.
+//! Sealed handles between two rounds: the run and its workflow, authenticated by a key of this
+//! store.
 //!
-//! All other state is in the journal of the run. The key is next to the runs, so a user who may read them
-//! may continue them, and a handle of another store is invalid here.
+//! All other state is in the journal of the run. The key is next to the runs, so a user who may
+//! read them may continue them, and a handle of another store is invalid here.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};

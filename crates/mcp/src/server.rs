@@ -39,8 +39,8 @@ const METHODS: [&str; 7] = [
     "prompts/get",
 ];
 
-/// How many lookups of records run at a time. Each takes a thread and reads up to fifty journals, so a few
-/// keep the disk busy, and more would only take memory.
+/// How many lookups of records run at a time. Each takes a thread and reads up to fifty journals,
+/// so a few keep the disk busy, and more would only take memory.
 const LOOKUPS: usize = 4;
 
 /// The server of one host, for any number of clients.

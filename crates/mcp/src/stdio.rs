@@ -18,8 +18,8 @@ pub fn streams() -> (impl AsyncRead + Send + Unpin, impl AsyncWrite + Send + Unp
     rmcp::transport::stdio_pipes()
 }
 
-/// Serves one client until it closes its stream or `ending` is cancelled. Then it cancels every call and
-/// waits for its end.
+/// Serves one client until it closes its stream or `ending` is cancelled. Then it cancels every
+/// call and waits for its end.
 pub async fn serve(
     host: Arc<dyn Host>,
     reader: impl AsyncRead + Send + Unpin + 'static,

@@ -28,8 +28,8 @@ fn object(text: &str) -> JsonObject {
     serde_json::from_str(text).expect("the schemas of the language are JSON objects")
 }
 
-/// Returns the schema of replies without parts that some clients do not support: conditions, and values
-/// of any type. Every reply is valid by it.
+/// Returns the schema of replies without parts that some clients do not support: conditions, and
+/// values of any type. Every reply is valid by it.
 fn replies() -> JsonObject {
     let mut schema = object(schema::REPLY);
     for condition in ["if", "then", "else"] {

@@ -247,7 +247,8 @@ fn only_a_name(schema: &Value) -> Option<String> {
 impl Origin {
     /// Returns the origin of a document that this one names at a place.
     fn leads_to(&self, name: &str, at: &str) -> Self {
-        // Faults are reported at the place in the given schema, which is the only one that users know.
+        // Faults are reported at the place in the given schema, which is the only one that users
+        // know.
         let at = match self {
             Self::Given => at,
             Self::Named { at, .. } => at,
@@ -297,8 +298,8 @@ impl Bundle {
         }
     }
 
-    /// Returns faults for dynamic references whose target depends on the referring document. A bundle has
-    /// no resources that could distinguish them.
+    /// Returns faults for dynamic references whose target depends on the referring document. A
+    /// bundle has no resources that could distinguish them.
     fn ambiguous_references(&self) -> Vec<SchemaFault> {
         let dynamic: Vec<_> = self.documents.iter().flat_map(|d| &d.index.dynamic).collect();
         let recursive: usize = self.documents.iter().map(|d| d.index.recursive.len()).sum();

@@ -8,9 +8,9 @@ use crate::stack_bound::{StackBound, StackExceeded};
 use crate::validation::too_deep;
 use crate::{Kind, SchemaFault};
 
-/// The most backtracking steps of a regular expression with lookaround or backreferences, which take a
-/// few milliseconds. It is enough to look at a text of as many characters one by one. All other
-/// expressions are matched in linear time.
+/// The most backtracking steps of a regular expression with lookaround or backreferences, which
+/// take a few milliseconds. It is enough to look at a text of as many characters one by one. All
+/// other expressions are matched in linear time.
 const BACKTRACKS_MAX: usize = 100_000;
 
 /// The most bytes of a compiled regular expression: 4 MiB.

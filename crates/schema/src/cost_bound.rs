@@ -1,8 +1,8 @@
 //! A bound on the work of checking a value, by its depth.
 //!
-//! If several paths through a schema lead into the same part of a value, and again from there, the work
-//! multiplies with every level. So the deepest value that can be checked is computed from the schema
-//! beforehand.
+//! If several paths through a schema lead into the same part of a value, and again from there, the
+//! work multiplies with every level. So the deepest value that can be checked is computed from the
+//! schema beforehand.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +21,8 @@ const LEVELS: usize = 1_300;
 /// The schemas about parts of a value: under one name, or under any name.
 type Parts = Vec<(Option<String>, usize)>;
 
-/// Returns the depth of the deepest value that can be checked, or `None` without a limit. `edges` leads
-/// to the schemas about the same value, and in `order` every schema follows those.
+/// Returns the depth of the deepest value that can be checked, or `None` without a limit. `edges`
+/// leads to the schemas about the same value, and in `order` every schema follows those.
 pub(crate) fn deepest(
     bundle: &Bundle,
     numbers: &BTreeMap<&str, usize>,

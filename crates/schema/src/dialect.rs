@@ -57,8 +57,8 @@ impl Dialect {
         if self == Self::Draft4 { "id" } else { "$id" }
     }
 
-    /// Returns whether the draft is draft-07 or older. There a `$ref` hides its siblings, and an id that is a
-    /// fragment is an anchor.
+    /// Returns whether the draft is draft-07 or older. There a `$ref` hides its siblings, and an id
+    /// that is a fragment is an anchor.
     pub(crate) fn is_old(self) -> bool {
         matches!(self, Self::Draft4 | Self::Draft6 | Self::Draft7)
     }

@@ -1,7 +1,7 @@
 //! Indexes one document: its schemas, their names and their references.
 //!
-//! An id starts a resource: references beside and below it are relative to the resource. An id is never
-//! an address, so it cannot make a reference leave the document or redirect one.
+//! An id starts a resource: references beside and below it are relative to the resource. An id is
+//! never an address, so it cannot make a reference leave the document or redirect one.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,8 @@
-//! The limits of a schema, checked before any value: it must end, and its depth and work are bounded.
+//! The limits of a schema, checked before any value: it must end, and its depth and work are
+//! bounded.
 //!
-//! Schemas about the same value form a graph. A cycle in it would never end. Its longest path bounds the
-//! stack for one level of a value, and its number of paths bounds the work.
+//! Schemas about the same value form a graph. A cycle in it would never end. Its longest path
+//! bounds the stack for one level of a value, and its number of paths bounds the work.
 
 use std::collections::BTreeMap;
 
@@ -132,7 +133,8 @@ impl Graph {
         Ok(states.iter().map(|state| state.measured()).collect())
     }
 
-    /// Returns the schemas so that each follows those about the same value; needs a graph without cycles.
+    /// Returns the schemas so that each follows those about the same value; needs a graph without
+    /// cycles.
     fn order(&self) -> Vec<usize> {
         let mut seen = vec![false; self.paths.len()];
         let mut order = Vec::with_capacity(self.paths.len());

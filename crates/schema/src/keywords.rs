@@ -1,8 +1,8 @@
 //! The keywords that contain schemas.
 //!
-//! One table serves all drafts. A keyword that is unknown to a draft checks nothing there, so reading it
-//! as a schema does no harm. Everything else (`const`, `enum`, `default`, `examples`, unknown
-//! keywords) is data.
+//! One table serves all drafts. A keyword that is unknown to a draft checks nothing there, so
+//! reading it as a schema does no harm. Everything else (`const`, `enum`, `default`, `examples`,
+//! unknown keywords) is data.
 
 use serde_json::{Map, Value};
 

@@ -1,9 +1,10 @@
 //! JSON Schema with bounded work; the only crate that uses the `jsonschema` validator.
 //!
-//! A schema is read together with every document it names, and all become one self-contained document,
-//! the bundle. The bundle is sent to others, and values are checked against it, so both agree. Names are
-//! resolved by a [`Library`] only, and nothing is ever fetched. Nesting, recursion and regular
-//! expressions have limits; exceeding one is a fault, never a crash. `format` is not asserted.
+//! A schema is read together with every document it names, and all become one self-contained
+//! document, the bundle. The bundle is sent to others, and values are checked against it, so both
+//! agree. Names are resolved by a [`Library`] only, and nothing is ever fetched. Nesting, recursion
+//! and regular expressions have limits; exceeding one is a fault, never a crash. `format` is not
+//! asserted.
 
 mod bundle;
 mod compile;
@@ -33,8 +34,8 @@ pub const NESTING_MAX: usize = 256;
 
 /// Named schema documents.
 pub trait Library {
-    /// Returns the document of a file name as a `$ref` spells it (`Name` or `Name.json`), if it exists, or
-    /// the reason why it cannot be read.
+    /// Returns the document of a file name as a `$ref` spells it (`Name` or `Name.json`), if it
+    /// exists, or the reason why it cannot be read.
     fn find(&self, name: &str) -> Result<Option<Value>, String>;
 
     /// Returns the places it searches, for messages about a missing document: `looked in: schemas`.
@@ -63,8 +64,8 @@ impl Library for NoLibrary {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {message}")]
 pub struct SchemaFault {
-    /// A JSON pointer into the given schema or into the value. A fault in a named document is reported
-    /// at the reference to it.
+    /// A JSON pointer into the given schema or into the value. A fault in a named document is
+    /// reported at the reference to it.
     pub path: String,
     pub kind: Kind,
     pub message: String,

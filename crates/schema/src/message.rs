@@ -111,9 +111,9 @@ fn shown(value: &Value) -> String {
     within(value, VALUE_MAX).unwrap_or_else(|start| format!("{start}…"))
 }
 
-/// Returns the error of the branch that the value was probably meant for, if none is valid. A branch for
-/// another type is unlikely, and so is one whose `const` or `enum` differs. Among the others, the nearest
-/// has the fewest errors, and the deepest ones.
+/// Returns the error of the branch that the value was probably meant for, if none is valid. A
+/// branch for another type is unlikely, and so is one whose `const` or `enum` differs. Among the
+/// others, the nearest has the fewest errors, and the deepest ones.
 fn nearest<'a>(error: &'a ValidationError<'_>) -> Option<&'a ValidationError<'static>> {
     let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) =
         error.kind()

@@ -1,9 +1,9 @@
 //! The stack for recursive work, sized before it begins.
 //!
-//! The validator recurses, but its depth is known beforehand: from the nesting of a schema when it is
-//! compiled, and from the depth of a value and the longest path through the schema when it is checked.
-//! Shallow work runs on the current stack, deeper work on a thread with a stack that is large enough,
-//! and work beyond [`LEVELS_MAX`] is refused.
+//! The validator recurses, but its depth is known beforehand: from the nesting of a schema when it
+//! is compiled, and from the depth of a value and the longest path through the schema when it is
+//! checked. Shallow work runs on the current stack, deeper work on a thread with a stack that is
+//! large enough, and work beyond [`LEVELS_MAX`] is refused.
 
 use std::thread;
 
@@ -24,8 +24,8 @@ const LEVELS_MAX: usize = 32 * 1024;
 /// Bytes of stack for a level of checking; three times the measured size without optimisation.
 const CHECKED: usize = 4 * 1024;
 
-/// Bytes of stack for a level of compiling; twice the measured size. References are compiled when they
-/// are first followed, so checking needs it, too.
+/// Bytes of stack for a level of compiling; twice the measured size. References are compiled when
+/// they are first followed, so checking needs it, too.
 const COMPILED: usize = 16 * 1024;
 
 /// Bytes of stack that every caller is assumed to have left: 384 KiB.

@@ -67,8 +67,8 @@ pub(crate) fn errors(
     })
 }
 
-/// The most possible errors of a value before they are not listed: each takes a few hundred bytes, and
-/// the validator builds all of them before the first can be read.
+/// The most possible errors of a value before they are not listed: each takes a few hundred bytes,
+/// and the validator builds all of them before the first can be read.
 const ERRORS_MAX: usize = 500_000;
 
 const TOO_MANY_ERRORS: &str =

@@ -1,8 +1,8 @@
 //! Writes files atomically: under a temporary name first, then renamed.
 //!
-//! A reader sees the old file, the new file or none, never a part. The temporary name contains the final
-//! name, so that the owner of the final file can [`sweep`] away what a killed writer left. If a sweep
-//! hits a writer that still lives, the writer tries again.
+//! A reader sees the old file, the new file or none, never a part. The temporary name contains the
+//! final name, so that the owner of the final file can [`sweep`] away what a killed writer left. If
+//! a sweep hits a writer that still lives, the writer tries again.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -69,8 +69,8 @@ pub(crate) fn write(
         temporary.persist(path, durability)
     };
     attempt().or_else(|error| match error.kind() {
-        // The owner of the directory has swept the temporary file away. Once is enough: an owner sweeps
-        // only before its first write.
+        // The owner of the directory has swept the temporary file away. Once is enough: an owner
+        // sweeps only before its first write.
         DiskErrorKind::Missing => attempt(),
         _ => Err(error),
     })
@@ -126,8 +126,8 @@ impl<'d> Temporary<'d> {
         if durability == Durability::Durable {
             self.file.sync().during("sync", &self.path)?;
         }
-        // The content is synced before the rename: otherwise a power cut could leave the final name on
-        // an empty file.
+        // The content is synced before the rename: otherwise a power cut could leave the final name
+        // on an empty file.
         let renamed = self.disk.rename(&self.path, path);
         renamed.during("rename a file to", path)?;
         self.state = FileState::Persisted;

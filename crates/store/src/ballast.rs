@@ -1,7 +1,8 @@
 //! A file that reserves space while the disk has room, and is deleted when the disk is full.
 //!
-//! The outcome of a turn is already paid for, so it must be recorded even on a full disk. A writer that
-//! finds the disk full frees the ballast and tries once more. The next owner of a run fills it again.
+//! The outcome of a turn is already paid for, so it must be recorded even on a full disk. A writer
+//! that finds the disk full frees the ballast and tries once more. The next owner of a run fills it
+//! again.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,8 +11,8 @@ use std::sync::Arc;
 use crate::disk::memory::splitmix;
 use crate::disk::{self, Disk, During as _, Handle, Metadata, Open};
 
-/// The size of the ballast in bytes. Records are mostly a few kilobytes and contain no text over 16 KiB,
-/// so one megabyte is enough for the outcomes of many turns.
+/// The size of the ballast in bytes. Records are mostly a few kilobytes and contain no text over 16
+/// KiB, so one megabyte is enough for the outcomes of many turns.
 pub const SIZE: u64 = 1024 * 1024;
 
 /// The ballast file of one `.raymond/`.

@@ -1,8 +1,8 @@
 //! Blobs: large texts, stored under the BLAKE3 hash of their content.
 //!
 //! A blob is durable before [`Blobs::put`] returns, so that a record may refer to it. A blob never
-//! changes, and the same content is stored once. Reading verifies the hash: a blob that does not match
-//! its name is damaged.
+//! changes, and the same content is stored once. Reading verifies the hash: a blob that does not
+//! match its name is damaged.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -102,7 +102,8 @@ impl Blobs {
         durable.contains(hash)
     }
 
-    /// Returns whether the blob exists undamaged, and makes it durable. A damaged blob is stored again.
+    /// Returns whether the blob exists undamaged, and makes it durable. A damaged blob is stored
+    /// again.
     fn is_stored(&self, hash: &str) -> Result<bool, Error> {
         let path = self.path(hash);
         // The file is looked for even if it is known: another program may have deleted the
@@ -145,8 +146,8 @@ impl Blobs {
 
     /// Stores a blob. On a full disk it frees the ballast and tries once more.
     fn with_room<T>(&self, store: impl Fn() -> Result<T, disk::Error>) -> Result<T, disk::Error> {
-        // The directory may have been deleted while the run is active. The owner restores the rest of it
-        // at its next tick.
+        // The directory may have been deleted while the run is active. The owner restores the rest
+        // of it at its next tick.
         let store = || {
             store().or_else(|error| match error.kind() {
                 DiskErrorKind::Missing => {

@@ -1,8 +1,9 @@
 //! The interface to files: the few primitive operations that all other modules use.
 //!
-//! There are two implementations: [`Files`] is the real disk, and [`Memory`] is a model that forgets
-//! everything that was not synced and fails on request. A write is durable after [`Handle::sync`]. A name
-//! is durable after [`Disk::sync_dir`] of its directory. Neither implies the other.
+//! There are two implementations: [`Files`] is the real disk, and [`Memory`] is a model that
+//! forgets everything that was not synced and fails on request. A write is durable after
+//! [`Handle::sync`]. A name is durable after [`Disk::sync_dir`] of its directory. Neither implies
+//! the other.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -29,8 +30,8 @@ pub trait Disk: Debug + Send + Sync {
     fn create_dir(&self, path: &Path) -> io::Result<()>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, directory: &Path) -> io::Result<()>;
-    /// Renames a file atomically, in place of any file with the new name. The real disk also renames
-    /// directories, if the new name is free.
+    /// Renames a file atomically, in place of any file with the new name. The real disk also
+    /// renames directories, if the new name is free.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file or an empty directory.
     fn remove(&self, path: &Path) -> io::Result<()>;
@@ -42,8 +43,8 @@ pub trait Disk: Debug + Send + Sync {
     fn link_in(&self, _directory: &Path) -> io::Result<Option<OsString>> {
         Ok(None)
     }
-    /// Returns the id of the user who owns `path` or its target, if that is neither this user nor root.
-    /// A disk without users returns `None`.
+    /// Returns the id of the user who owns `path` or its target, if that is neither this user nor
+    /// root. A disk without users returns `None`.
     fn foreign_owner(&self, _path: &Path) -> io::Result<Option<u32>> {
         Ok(None)
     }
@@ -63,8 +64,8 @@ pub trait Handle: Debug + Send {
     fn size(&self) -> io::Result<u64>;
     /// Makes the file `size` bytes long.
     fn truncate(&mut self, size: u64) -> io::Result<()>;
-    /// Makes content and size durable. Callers never retry after an error: the unwritten data may be
-    /// lost although it can still be read, and a second sync would succeed without writing it.
+    /// Makes content and size durable. Callers never retry after an error: the unwritten data may
+    /// be lost although it can still be read, and a second sync would succeed without writing it.
     fn sync(&mut self) -> io::Result<()>;
     /// Returns whether `path` still leads to this file.
     fn is_at(&self, path: &Path) -> io::Result<bool>;
@@ -137,7 +138,8 @@ pub enum DiskErrorKind {
 impl DiskErrorKind {
     /// Returns the kind of `error`.
     pub fn of(error: &io::Error) -> Self {
-        // Refusals of this crate travel inside an `io::Error`, because the interface has no other type.
+        // Refusals of this crate travel inside an `io::Error`, because the interface has no other
+        // type.
         if let Some(refused) = error.get_ref().and_then(|inner| inner.downcast_ref::<Refused>()) {
             return refused.0;
         }
@@ -195,8 +197,8 @@ pub(crate) fn read_from(file: &mut dyn Handle, offset: u64) -> io::Result<Vec<u8
     let expected = file.size()?.saturating_sub(offset);
     let expected = usize::try_from(expected).map_err(io::Error::other)?;
     let mut bytes = Vec::new();
-    // A sparse file may claim any size. Without `try_reserve` a size beyond the memory of this machine
-    // would abort the process.
+    // A sparse file may claim any size. Without `try_reserve` a size beyond the memory of this
+    // machine would abort the process.
     bytes.try_reserve_exact(expected).map_err(io::Error::other)?;
     while bytes.len() < expected {
         let filled = bytes.len();
@@ -216,7 +218,8 @@ pub(crate) fn read_from(file: &mut dyn Handle, offset: u64) -> io::Result<Vec<u8
 /// Creates the directories `paths` and the missing directories above them, below `base`.
 ///
 /// Every name on the way is synced, even an existing one: the process that created it may have died
-/// before the sync. A link on the way is refused, because its author would choose where Raymond writes.
+/// before the sync. A link on the way is refused, because its author would choose where Raymond
+/// writes.
 pub(crate) fn create_dirs(disk: &dyn Disk, base: &Path, paths: &[&Path]) -> Result<(), Error> {
     let all = paths.iter().flat_map(|path| path.ancestors().take_while(|above| *above != base));
     // A sorted set: parents come before their children.
@@ -226,7 +229,8 @@ pub(crate) fn create_dirs(disk: &dyn Disk, base: &Path, paths: &[&Path]) -> Resu
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(error).during("create the directory", directory);
             }
-            // The directory exists. If it is a link, everything below it would be written elsewhere.
+            // The directory exists. If it is a link, everything below it would be written
+            // elsewhere.
             Err(_) if disk.is_link(directory).during("look at", directory)? => {
                 return Err(refused(DiskErrorKind::Link)).during("write into", directory);
             }

@@ -1,8 +1,8 @@
 //! Identifies processes, and finds out whether one still lives.
 //!
-//! A process is identified by its pid, its start time and its boot, because a pid may be used again for
-//! another process. On Linux these come from `/proc`. On other systems start time and boot are unknown,
-//! so every pid that is in use counts as alive.
+//! A process is identified by its pid, its start time and its boot, because a pid may be used again
+//! for another process. On Linux these come from `/proc`. On other systems start time and boot are
+//! unknown, so every pid that is in use counts as alive.
 
 use std::thread;
 use std::time::Duration;
@@ -24,7 +24,8 @@ pub struct Process {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Life {
     Alive,
-    /// It lives, but does nothing until the user continues it: after Ctrl-Z, SIGSTOP or in a debugger.
+    /// It lives, but does nothing until the user continues it: after Ctrl-Z, SIGSTOP or in a
+    /// debugger.
     Suspended,
     Gone,
     /// It is on another host, where this process cannot see it.
@@ -114,8 +115,8 @@ mod platform {
     /// Returns whether a signal or a debugger has stopped this process.
     #[cfg(target_os = "linux")]
     pub(super) fn is_suspended(pid: u32) -> bool {
-        // A process under `strace` is in the state `t` for a moment at each of its system calls. Within
-        // 50 ms at least one of these looks finds it running.
+        // A process under `strace` is in the state `t` for a moment at each of its system calls.
+        // Within 50 ms at least one of these looks finds it running.
         const LOOKS: u32 = 5;
         for _ in 0..LOOKS {
             match state(pid) {

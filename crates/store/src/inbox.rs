@@ -1,9 +1,10 @@
 //! Requests to the owner of a run, one file each: `inbox/<key>.json`.
 //!
-//! Every process may post, but only the owner of the run reads. A posted request is durable, and stays
-//! until the owner has recorded it and removes it. The same key is the same request. A file that is not
-//! a request is renamed and reported. An empty file is a request whose key contains everything, because
-//! that fits on a full disk. The meaning of requests is in `raymond_engine::request`.
+//! Every process may post, but only the owner of the run reads. A posted request is durable, and
+//! stays until the owner has recorded it and removes it. The same key is the same request. A file
+//! that is not a request is renamed and reported. An empty file is a request whose key contains
+//! everything, because that fits on a full disk. The meaning of requests is in
+//! `raymond_engine::request`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -111,9 +112,9 @@ impl Inbox {
         Ok(Posted::New)
     }
 
-    /// Posts a request whose key contains everything, even on a full disk: first as an empty file, then
-    /// by freeing the ballast. The ballast is the last resort, because the owner needs it to record the
-    /// request.
+    /// Posts a request whose key contains everything, even on a full disk: first as an empty file,
+    /// then by freeing the ballast. The ballast is the last resort, because the owner needs it to
+    /// record the request.
     pub fn post_despite_full_disk(
         &self,
         key: &str,
@@ -133,7 +134,8 @@ impl Inbox {
         }
     }
 
-    /// Reads all requests, and renames files that are not requests. Requests stay until they are removed.
+    /// Reads all requests, and renames files that are not requests. Requests stay until they are
+    /// removed.
     pub fn take_all(&self) -> Result<InboxContent, Error> {
         let mut taken = InboxContent::default();
         let names = match self.disk.list(&self.directory) {
@@ -143,7 +145,8 @@ impl Inbox {
         };
         for name in names {
             let name = name.to_string_lossy().into_owned();
-            // Unfinished files belong to a process that is posting now. Renamed files were reported.
+            // Unfinished files belong to a process that is posting now. Renamed files were
+            // reported.
             if atomic_file::is_temporary(&name) || is_set_aside(&name) {
                 continue;
             }
@@ -222,8 +225,8 @@ mod tests {
     use crate::disk::memory::DiskFault;
     use crate::disk::{Files, Memory};
 
-    /// Posts a request after `before` has changed the disk. Returns the bytes that the owner reads, and
-    /// whether the ballast still existed.
+    /// Posts a request after `before` has changed the disk. Returns the bytes that the owner reads,
+    /// and whether the ballast still existed.
     fn posted(before: impl FnOnce(&Memory)) -> (Vec<u8>, Freed) {
         let memory = Memory::new(0);
         let disk: Arc<dyn Disk> = Arc::new(memory.clone());

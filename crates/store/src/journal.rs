@@ -1,9 +1,10 @@
 //! The journal of a run: one line per commit, appended and synced before anything acts on it.
 //!
-//! Only the last line can be torn, because every append is synced before the next one. Opening removes
-//! a torn line, saves its bytes beside the journal and reports it. Every other line that does not verify
-//! is damage, which is reported and never repaired silently. A failed sync is never retried: the journal
-//! is poisoned, and must be opened again. The meaning of records is in `raymond_core::run`.
+//! Only the last line can be torn, because every append is synced before the next one. Opening
+//! removes a torn line, saves its bytes beside the journal and reports it. Every other line that
+//! does not verify is damage, which is reported and never repaired silently. A failed sync is never
+//! retried: the journal is poisoned, and must be opened again. The meaning of records is in
+//! `raymond_core::run`.
 
 use std::io;
 use std::path::PathBuf;
@@ -79,8 +80,8 @@ impl Journal {
 
     /// Appends a record, one JSON object in one line, and returns its number after it is durable.
     ///
-    /// A failed write is undone and tried once more. If the second write fails too, the journal is as
-    /// it was. A failed sync poisons the journal.
+    /// A failed write is undone and tried once more. If the second write fails too, the journal is
+    /// as it was. A failed sync poisons the journal.
     pub fn append(&mut self, body: &[u8]) -> Result<u64, Error> {
         if self.health == Health::Poisoned {
             return Err(Error::Poisoned(self.path.clone()));
@@ -139,8 +140,8 @@ impl Journal {
         let Err(error) = self.file.write_at(self.end.offset, &self.buffer) else {
             return Ok(());
         };
-        // A part of the line may be in the file. It is removed and the removal synced, so that the next
-        // append does not follow half a line.
+        // A part of the line may be in the file. It is removed and the removal synced, so that the
+        // next append does not follow half a line.
         let undone = self.file.truncate(self.end.offset);
         if undone.and_then(|()| self.file.sync()).is_err() {
             self.health = Health::Poisoned;
@@ -166,8 +167,8 @@ impl Journal {
                 // Never retried: the kernel may have dropped the pages and marked them as clean, so
                 // a second sync would succeed without writing them.
                 self.health = Health::Poisoned;
-                // Some file systems report a full disk only at the sync. The journal is poisoned, but
-                // the next owner needs room to open it.
+                // Some file systems report a full disk only at the sync. The journal is poisoned,
+                // but the next owner needs room to open it.
                 if may_lack_room(error) {
                     self.make_room();
                 }
@@ -184,7 +185,8 @@ impl Journal {
     }
 }
 
-/// Returns whether more room might help. `WriteZero` is a short write, which has no other likely reason.
+/// Returns whether more room might help. `WriteZero` is a short write, which has no other likely
+/// reason.
 fn may_lack_room(error: &io::Error) -> bool {
     DiskErrorKind::of(error) == DiskErrorKind::Full || error.kind() == io::ErrorKind::WriteZero
 }

@@ -1,8 +1,8 @@
 //! Stores runs: journals, blobs, locks and inboxes, as bytes and files.
 //!
-//! All code uses the small [`disk::Disk`] trait, so the same journal code runs on real files and on a
-//! simulated disk that loses everything that was not synced. This crate knows no events, reads no clock
-//! and no environment variable, and prints nothing. Platform code is only in [`host`] and in
+//! All code uses the small [`disk::Disk`] trait, so the same journal code runs on real files and on
+//! a simulated disk that loses everything that was not synced. This crate knows no events, reads no
+//! clock and no environment variable, and prints nothing. Platform code is only in [`host`] and in
 //! [`disk::Files`], for file modes and owners. The meaning of records is in `raymond_core::run`.
 
 pub mod ballast;

@@ -1,9 +1,9 @@
 //! The lock of a run: an advisory lock on a file, which also contains the owner.
 //!
-//! On one host the kernel's lock decides, and the kernel frees it when the owner dies. Across hosts,
-//! where that lock may not work, the owner inside the file decides. The owner clears it when it releases
-//! the lock. A child process inherits the lock until its `exec`, so if an owner dies while it starts a
-//! process, the lock stays taken for a moment. A taker waits for that moment.
+//! On one host the kernel's lock decides, and the kernel frees it when the owner dies. Across
+//! hosts, where that lock may not work, the owner inside the file decides. The owner clears it when
+//! it releases the lock. A child process inherits the lock until its `exec`, so if an owner dies
+//! while it starts a process, the lock stays taken for a moment. A taker waits for that moment.
 
 use std::fs::TryLockError;
 use std::io;
@@ -83,8 +83,8 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Takes the lock of a run that is to be deleted, even on a full disk. The file then cannot contain
-    /// the owner, so only the kernel's lock keeps other processes away.
+    /// Takes the lock of a run that is to be deleted, even on a full disk. The file then cannot
+    /// contain the owner, so only the kernel's lock keeps other processes away.
     pub fn take_to_delete(
         disk: &dyn Disk,
         host: &dyn Host,
@@ -124,8 +124,8 @@ impl Lock {
             }
         }
         let path = path.to_owned();
-        // The last owner may have deleted the run while this process waited. The lock would then be on
-        // a file that other processes do not see.
+        // The last owner may have deleted the run while this process waited. The lock would then be
+        // on a file that other processes do not see.
         if !file.is_at(&path).during("look at", &path)? {
             return Err(Error::Removed { path });
         }
@@ -152,8 +152,8 @@ impl Lock {
         }))
     }
 
-    /// Returns whether the file of the lock still exists at its path. If not, the lock protects nothing
-    /// and must be taken again.
+    /// Returns whether the file of the lock still exists at its path. If not, the lock protects
+    /// nothing and must be taken again.
     pub fn is_in_place(&self) -> Result<bool, Error> {
         Ok(self.file.is_at(&self.path).during("look at", &self.path)?)
     }
@@ -168,8 +168,8 @@ impl Drop for Lock {
 
 /// Takes the kernel's lock.
 ///
-/// It never waits for a known owner that may live. It waits only for a new owner that has not written
-/// its name yet, and for the children of an owner that died.
+/// It never waits for a known owner that may live. It waits only for a new owner that has not
+/// written its name yet, and for the children of an owner that died.
 fn lock_file(file: &mut dyn Handle, host: &dyn Host, path: &Path) -> Result<(), Error> {
     for _ in 0..MOST_TRIES {
         match file.try_lock() {

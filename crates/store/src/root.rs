@@ -1,8 +1,9 @@
 //! The layout of `.raymond/` and of the directory of each run.
 //!
 //! `.raymond/` is beside the `.git` of the repository. A linked worktree uses the one of the main
-//! worktree, so that all worktrees share their runs. Without a repository it is in the given directory.
-//! It is private (mode 0700) and ignored by git. Nothing in it is written or removed through a link.
+//! worktree, so that all worktrees share their runs. Without a repository it is in the given
+//! directory. It is private (mode 0700) and ignored by git. Nothing in it is written or removed
+//! through a link.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,8 +20,8 @@ pub const NAME: &str = ".raymond";
 /// The file that makes git ignore the directory.
 const IGNORE: &str = ".gitignore";
 
-/// The beginning of the names of deleted runs that are not removed yet. A run id cannot start with a
-/// dot.
+/// The beginning of the names of deleted runs that are not removed yet. A run id cannot start with
+/// a dot.
 const REMOVED_PREFIX: &str = ".removed-";
 
 /// A `.raymond/` directory, which may not exist yet.
@@ -55,14 +56,15 @@ pub struct UnsafeRunName(String);
 impl Root {
     /// Finds the `.raymond/` for `start`, which must be absolute. Nothing is created.
     ///
-    /// A repository or `.raymond/` of another user is refused: a user who can write to `/tmp` must not
-    /// decide for all who work below it.
+    /// A repository or `.raymond/` of another user is refused: a user who can write to `/tmp` must
+    /// not decide for all who work below it.
     pub fn locate(disk: &dyn Disk, start: &Path) -> Result<Self, disk::Error> {
         let trusted = TrustedUsers::in_directory(disk, start);
         for directory in start.ancestors() {
             let git = directory.join(".git");
             match disk.metadata(&git) {
-                // Sandboxes leave an empty `.git` in directories with many projects, such as `/tmp`.
+                // Sandboxes leave an empty `.git` in directories with many projects, such as
+                // `/tmp`.
                 Ok(Metadata::Directory) if !disk::exists(disk, &git.join("HEAD"))? => {}
                 Ok(Metadata::Directory) => {
                     trusted.check(disk, &git)?;
@@ -186,15 +188,15 @@ impl Root {
 impl RunPaths {
     /// Creates the directory of the run with its inbox and its blobs, durably.
     ///
-    /// These two must exist early: other processes write to the inbox, and a full disk may later have no
-    /// room for a directory. All other directories are created when they are needed.
+    /// These two must exist early: other processes write to the inbox, and a full disk may later
+    /// have no room for a directory. All other directories are created when they are needed.
     pub fn ensure(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         self.refuse_links(disk)?;
         create_dirs(disk, &self.base, &[&self.inbox, &self.blobs])
     }
 
-    /// Removes the unfinished files of killed writers. Only the owner may call this, before its first
-    /// write.
+    /// Removes the unfinished files of killed writers. Only the owner may call this, before its
+    /// first write.
     pub fn sweep(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         for directory in [&self.directory, &self.blobs, &self.inbox] {
             atomic_file::sweep(disk, directory, |_| true)?;
@@ -203,7 +205,8 @@ impl RunPaths {
         self.sweep_state(disk)
     }
 
-    /// Removes the unfinished state files of this run. The directory also contains those of other runs.
+    /// Removes the unfinished state files of this run. The directory also contains those of other
+    /// runs.
     fn sweep_state(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         let directory = self.state.parent().unwrap_or(&self.state);
         atomic_file::sweep(disk, directory, |target| self.state.ends_with(target))
@@ -237,8 +240,9 @@ impl RunPaths {
         disk::sync_dir(disk, from)
     }
 
-    /// Refuses a run with a link on the way to its files: another user could have chosen where Raymond
-    /// writes. Links inside the configurations of clients are allowed, because clients create them.
+    /// Refuses a run with a link on the way to its files: another user could have chosen where
+    /// Raymond writes. Links inside the configurations of clients are allowed, because clients
+    /// create them.
     pub fn refuse_links(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         self.refuse_links_above(disk)?;
         for directory in self.parts().into_iter().chain([&self.directory, &self.homes]) {
@@ -251,8 +255,8 @@ impl RunPaths {
         Ok(())
     }
 
-    /// Refuses a run whose directory or state file is behind a link. Links inside the directory do not
-    /// matter here, because removal follows no link.
+    /// Refuses a run whose directory or state file is behind a link. Links inside the directory do
+    /// not matter here, because removal follows no link.
     pub fn refuse_links_above(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         // The user chose the path of the project, links included, so the search ends there.
         let above = self.directory.ancestors().take_while(|above| *above != self.base);
@@ -269,8 +273,8 @@ impl RunPaths {
         disk::exists(disk, &self.directory)
     }
 
-    /// Renames the directory of the run, so that the run no longer exists. The caller holds its lock.
-    /// Returns the new path, which [`Root::sweep`] removes.
+    /// Renames the directory of the run, so that the run no longer exists. The caller holds its
+    /// lock. Returns the new path, which [`Root::sweep`] removes.
     pub fn move_to_removed(&self, disk: &dyn Disk) -> Result<PathBuf, disk::Error> {
         // The state file goes first: after the rename, a file of that name may belong to a new run.
         self.sweep_state(disk)?;
@@ -293,8 +297,8 @@ impl RunPaths {
         Ok(aside)
     }
 
-    /// Removes the run and its state file. The journal is removed first, so that a crash does not leave
-    /// half a run that looks complete.
+    /// Removes the run and its state file. The journal is removed first, so that a crash does not
+    /// leave half a run that looks complete.
     pub fn remove(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         for file in [&self.journal, &self.state] {
             remove_tree(disk, file)?;
@@ -325,8 +329,8 @@ fn remove_tree(disk: &dyn Disk, path: &Path) -> Result<(), disk::Error> {
     match disk.remove(path) {
         Err(error) if is_absent(&error) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            // A script may have left a directory without write permission. If the permission cannot be
-            // changed, the removal below reports the error.
+            // A script may have left a directory without write permission. If the permission cannot
+            // be changed, the removal below reports the error.
             disk.make_dir_writable(path).ok();
             let names = match disk.list(path) {
                 Err(error) if is_absent(&error) => return Ok(()),

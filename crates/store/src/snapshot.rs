@@ -1,9 +1,9 @@
-//! Snapshots: the folded state of a journal up to a record, so that a long run need not be folded from
-//! its start.
+//! Snapshots: the folded state of a journal up to a record, so that a long run need not be folded
+//! from its start.
 //!
-//! A snapshot is derived and not synced. Its first line contains the number and checksum of its record
-//! and a hash of the rest. A snapshot that is torn, damaged or from another history is ignored. The
-//! meaning of the state is in `raymond_engine::snapshot`.
+//! A snapshot is derived and not synced. Its first line contains the number and checksum of its
+//! record and a hash of the rest. A snapshot that is torn, damaged or from another history is
+//! ignored. The meaning of the state is in `raymond_engine::snapshot`.
 
 use std::path::Path;
 
@@ -39,8 +39,8 @@ impl Snapshot {
         atomic_file::write(disk, path, &bytes, Durability::Derived)
     }
 
-    /// Reads the snapshot at `path`, if it belongs to the history in `lines`. [`Lines::after`]`(seq)`
-    /// returns the records that remain to be folded.
+    /// Reads the snapshot at `path`, if it belongs to the history in `lines`.
+    /// [`Lines::after`]`(seq)` returns the records that remain to be folded.
     pub fn read(disk: &dyn Disk, path: &Path, lines: &Lines) -> Option<Self> {
         let mut bytes = disk::read(disk, path).ok()?;
         let newline = memchr::memchr(b'\n', &bytes)?;

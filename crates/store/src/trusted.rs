@@ -1,9 +1,9 @@
-//! Decides whose files are trusted: those of this user, of root, and of the owner of the directory in
-//! which the user works.
+//! Decides whose files are trusted: those of this user, of root, and of the owner of the directory
+//! in which the user works.
 //!
-//! Another user can put a repository or a configuration into `/tmp`, above the directories of others.
-//! If Raymond used it, that user would choose which programs run. The working directory itself is
-//! trusted: the user chose it, and in a container it often belongs to a user of the host.
+//! Another user can put a repository or a configuration into `/tmp`, above the directories of
+//! others. If Raymond used it, that user would choose which programs run. The working directory
+//! itself is trusted: the user chose it, and in a container it often belongs to a user of the host.
 
 use std::io;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! After any crash a journal contains every acknowledged record, in order, with the blobs that it refers
-//! to, and at most the one record that was in progress.
+//! After any crash a journal contains every acknowledged record, in order, with the blobs that it
+//! refers to, and at most the one record that was in progress.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
@@ -49,7 +49,8 @@ impl World {
         Ok(())
     }
 
-    /// Appends a record. After a failed write that was undone, the process continues with other records.
+    /// Appends a record. After a failed write that was undone, the process continues with other
+    /// records.
     fn append(&mut self, journal: &mut Journal, body: Vec<u8>) -> Result<(), GaveUp> {
         match journal.append(&body) {
             Ok(seq) => {
@@ -166,8 +167,8 @@ fn cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Each process is killed, or loses power, when one of its calls fails. Every second process has no
-    /// faults, so that records are added in between.
+    /// Each process is killed, or loses power, when one of its calls fails. Every second process
+    /// has no faults, so that records are added in between.
     #[test]
     fn faults_at_any_calls_keep_the_records(
         seed in any::<u64>(),

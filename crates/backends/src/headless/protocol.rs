@@ -1,8 +1,8 @@
 //! The two traits that one kind of client implements.
 //!
 //! [`ClientProtocol`] starts clients and judges finished turns; [`TurnReader`] is the state of one
-//! turn, folded from its stream. `claude` and `codex` implement both. The parent module uses them and
-//! knows nothing about a particular client.
+//! turn, folded from its stream. `claude` and `codex` implement both. The parent module uses them
+//! and knows nothing about a particular client.
 
 use std::ffi::OsString;
 use std::fmt::Debug;

@@ -59,8 +59,8 @@ pub(super) fn unreadable_message(
 ///
 /// Clients write before they ask the model, so a client that wrote nothing is free. If the
 /// transcript was removed or emptied, the cost is unknown. A client that met a full disk may have
-/// spent more than it could write. The error says why the transcript cannot be read: an answer may be
-/// lost in it.
+/// spent more than it could write. The error says why the transcript cannot be read: an answer may
+/// be lost in it.
 pub(super) fn from_transcript<D: ClientProtocol>(
     protocol: &D,
     started: &StartedTurn,

@@ -1,6 +1,7 @@
 //! The values of a replies file, from the YAML that [`raymond_core::yaml`] parses.
 //!
-//! Aliases are copied within a budget, merge keys (`<<`) are applied, and repeated keys are refused.
+//! Aliases are copied within a budget, merge keys (`<<`) are applied, and repeated keys are
+//! refused.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -41,8 +42,8 @@ impl Value {
     }
 }
 
-/// The maximum depth of nested lists and mappings, where an alias counts like its value. Replies need
-/// far less.
+/// The maximum depth of nested lists and mappings, where an alias counts like its value. Replies
+/// need far less.
 const DEEPEST: usize = 16;
 
 /// How many bytes of memory the values may take for each byte of the file, and in addition to that.

@@ -10,7 +10,8 @@ use raymond_store::lock::Owner as Process;
 
 use crate::args::{Cancel, Stop};
 use crate::failure::{Failure, LOCKED};
-use crate::status_summary::{self, StatusSummary};
+use crate::status_summary::StatusSummary;
+use crate::suspended_owner;
 use crate::{backends, runs};
 
 use super::{result, resume};
@@ -90,9 +91,9 @@ fn suspended(run: &RunId, mode: StopMode, owner: &Process) -> Failure {
         StopMode::Now | StopMode::AfterTurn => "stop",
         StopMode::Cancel => "cancel",
     };
-    let message = format!("could not {verb} {run}: {}", status_summary::suspended(owner));
+    let message = format!("could not {verb} {run}: {}", suspended_owner::describe(owner));
     Failure::environment(message).code(LOCKED).hint(format!(
         "continue the owner with `{}`, or `fg` in its terminal; the owner then ends the run",
-        status_summary::continuing(owner)
+        suspended_owner::continue_command(owner)
     ))
 }

@@ -6,7 +6,8 @@ use raymond_engine::request;
 use crate::args::RunArgument;
 use crate::failure::Failure;
 use crate::runs;
-use crate::status_summary::{self, StatusSummary};
+use crate::status_summary::StatusSummary;
+use crate::suspended_owner;
 
 use super::result;
 
@@ -15,7 +16,7 @@ pub(crate) fn wait(flags: &RunArgument) -> Result<u8, Failure> {
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     runs::check_started(&project, &run)?;
     let mut report =
-        |owner: &_| crate::say!("{run}: {}", status_summary::suspended_with_hint(owner));
+        |owner: &_| crate::say!("{run}: {}", suspended_owner::describe_with_hint(owner));
     let waited = crate::runtime::runtime()?.block_on(request::wait(&project, &run, &mut report));
     waited.map_err(|error| Failure::from(error).naming_run(&run))?;
     let seen = runs::look(&project, &run)?;

@@ -25,7 +25,7 @@ use raymond_store::host::{Host as _, Life, ThisHost};
 use raymond_store::{blobs, disk, inbox, journal, lock};
 
 use super::{ENVIRONMENT, Failure, LOCKED, USAGE, no_runs_in};
-use crate::{status_summary, workflows};
+use crate::{suspended_owner, workflows};
 
 /// Without record 1, which starts the run, nothing can be continued.
 const NO_RECORD_HINT: &str =
@@ -172,9 +172,7 @@ impl Failure {
             return self;
         }
         let message = format!("{}, which is suspended", self.message);
-        let continuing = status_summary::continuing(owner);
-        Self { message, ..self }
-            .hint(format!("continue the owner with `{continuing}`, or `fg` in its terminal"))
+        Self { message, ..self }.hint(suspended_owner::hint(owner))
     }
 }
 

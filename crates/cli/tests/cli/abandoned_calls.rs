@@ -1,7 +1,7 @@
 //! Leftovers of a killed stateless call, and `doctor --fix`.
 //!
-//! Every call ends the processes of killed calls of its user, so a test that runs beside these may end
-//! them first. Only `doctor --fix` removes files.
+//! Every call ends the processes of killed calls of its user, so a test that runs beside these may
+//! end them first. Only `doctor --fix` removes files.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -15,7 +15,8 @@ fn project() -> Project {
     project.with("TMPDIR", directory)
 }
 
-/// Starts a call without a `runId`, whose step never ends, and whose text is too long for an argument.
+/// Starts a call without a `runId`, whose step never ends, and whose text is too long for an
+/// argument.
 fn started(project: &Project) -> Running {
     let text = format!(": {}\necho $$ > pid; touch started; sleep 600", "x".repeat(200_000));
     let steps = json!([{ "id": "a", "kind": "exec", "shell": text }]);

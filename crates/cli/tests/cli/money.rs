@@ -59,8 +59,8 @@ fn costs_in_discarded_records_stay_spent() {
     let spent = || project.raymond("status r --json").json()["spent_usd"].as_f64().unwrap();
     let before = spent();
     assert!(before > 1.1, "{before}");
-    // The second rewind also discards the record of the first, an unreadable line, and a second record
-    // that starts the run.
+    // The second rewind also discards the record of the first, an unreadable line, and a second
+    // record that starts the run.
     for unread in [0, 1] {
         if unread == 1 {
             let journal = ".raymond/runs/r/journal.jsonl";

@@ -16,8 +16,8 @@ if [ \"$(wc -l < log)\" -ge 3 ]; then echo '<result>done</result>'; else echo '<
 /// Text that must never run.
 const EDITED: &str = "echo edited >> log; echo '<result>edited</result>'";
 
-/// A program that replaces the shell: it edits the script when Raymond starts it, and then becomes the
-/// shell. An edit cannot be closer to the start of a script.
+/// A program that replaces the shell: it edits the script when Raymond starts it, and then becomes
+/// the shell. An edit cannot be closer to the start of a script.
 fn editor(edit: &str) -> String {
     format!(
         "#!/bin/sh\nfile=\"$RAYMOND_SCOPE/START.sh\"\ntext=\"{}\"\n{edit}\nexec /bin/bash \"$@\"\n",

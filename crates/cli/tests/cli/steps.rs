@@ -229,7 +229,8 @@ fn resume_repeats_only_the_failed_program() {
         "raymond: r always uses the document that it started with
         hint: resume without --with-current, or start a new run with `raymond run`",
     );
-    // The user may have edited the document for this run, but a run never adopts edits of its document.
+    // The user may have edited the document for this run, but a run never adopts edits of its
+    // document.
     let keeps = "raymond: continuing with the original document: /project/flow.json";
     project.write("flow.json", FRAGILE.replace("broken", "it is broken"));
     project.raymond("resume r").mentions(1, &[&format!("{keeps} has changed since\n")]);

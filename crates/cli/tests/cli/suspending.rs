@@ -4,7 +4,8 @@ use rustix::process::Signal;
 
 use crate::harness::{Project, Running, until};
 
-/// A project with a run `r`, whose script waits until the file `quick` exists, or the project is gone.
+/// A project with a run `r`, whose script waits until the file `quick` exists, or the project is
+/// gone.
 fn begun() -> (Project, Running) {
     let script = "echo x >> log; while test -e log -a ! -e quick; do sleep 0.01; done; echo '<result>done</result>'";
     let project = Project::of(&[("wf/START.sh", script)]);

@@ -129,7 +129,8 @@ fn with_a_setup() -> Vec<String> {
     names
 }
 
-/// `a && cd b` continues in the wrong place when `a` fails: `set -e` looks at the end of a list only.
+/// `a && cd b` continues in the wrong place when `a` fails: `set -e` looks at the end of a list
+/// only.
 #[test]
 fn setup_stops_in_the_wrong_directory() {
     for name in with_a_setup() {

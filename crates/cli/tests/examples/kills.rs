@@ -76,8 +76,8 @@ fn a_pull_request_is_commented_on_once() {
     assert_eq!(stage.prints("git worktree list | wc -l").trim(), "1");
 }
 
-/// The run is killed when the worktree has just been checked out. It is created again, and no work is
-/// lost.
+/// The run is killed when the worktree has just been checked out. It is created again, and no work
+/// is lost.
 #[test]
 fn half_made_worktree_is_made_again() {
     let stage = Stage::of("review-pr");

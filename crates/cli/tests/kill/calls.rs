@@ -1,6 +1,7 @@
 //! Kills before and after every system call that changes a disk or another process.
 //!
-//! The process that resumes the run is killed at a call, too, before a third process finishes the run.
+//! The process that resumes the run is killed at a call, too, before a third process finishes the
+//! run.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,8 +15,8 @@ use crate::harness::{Output, Project, Running, until};
 use crate::scene::{Client, Scene, States, Steps, Strikes, Tool, undisturbed};
 use crate::{cycles, seed};
 
-/// Traces a paused process, kills it at the chosen call, and returns that call. A process that never
-/// makes the call must succeed.
+/// Traces a paused process, kills it at the chosen call, and returns that call. A process that
+/// never makes the call must succeed.
 fn strike(running: Running, mut chosen: impl FnMut(&Call) -> bool) -> Option<Call> {
     let at = |call: &Call| if chosen(call) { Action::Kill } else { Action::Continue };
     let struck = follow(&running, at);
@@ -58,8 +59,8 @@ fn calls(running: Running) -> Vec<Call> {
     calls
 }
 
-/// Returns evenly spread places below `length`, from a random one on: all of them if `cycles` is not
-/// smaller.
+/// Returns evenly spread places below `length`, from a random one on: all of them if `cycles` is
+/// not smaller.
 fn spread(length: usize, cycles: u64, dice: &mut Dice) -> Vec<usize> {
     let cycles = usize::try_from(cycles).unwrap().min(length);
     let first = dice.index(length);

@@ -1,5 +1,5 @@
-//! The real binary, killed again and again: nothing that was finished is done again, nothing is lost,
-//! nothing is left running.
+//! The real binary, killed again and again: nothing that was finished is done again, nothing is
+//! lost, nothing is left running.
 //!
 //! [`calls`] kills before and after system calls that change something; [`moments`] kills at random
 //! times; [`signals`] suspends and continues owners; [`disks`] fills the disk. All of them use the

@@ -19,7 +19,8 @@ fn check<S: Scene>(short: u64) {
             running.signal(Signal::STOP);
             tally::count("kill", "SIGSTOP, then SIGCONT", 1);
             let intruder = scene.start_or_resume().wait();
-            // Before the process takes the lock, or after it releases it, another process may continue.
+            // Before the process takes the lock, or after it releases it, another process may
+            // continue.
             assert!(matches!(intruder.code(), 0 | 6), "{intruder:?}");
             refused += u64::from(intruder.code() == 6);
             running.signal(Signal::CONT);

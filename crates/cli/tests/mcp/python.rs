@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::stage::{CARRIERS, Carrier, Stage, clients, minimal, printed};
 
-/// Plays one function against a server over each carrier and in each era, in one process, because the
-/// library loads slowly.
+/// Plays one function against a server over each carrier and in each era, in one process, because
+/// the library loads slowly.
 fn play(name: &str) {
     let modes = ["legacy", "auto"];
     let stages: Vec<(Stage, Carrier, &str)> = CARRIERS

@@ -2,7 +2,8 @@
 //!
 //! A claim is a numbered promise (`### 5. …` in docs/promises.md is `P5`) or a row of a table whose
 //! first column is `id`. A test that proves claims has a line `// proves: P5, A12` above it. Both
-//! directions are checked, and docs/proofs.md lists the tests by claim. `UPDATE=1` writes that page.
+//! directions are checked, and docs/proofs.md lists the tests by claim. `UPDATE=1` writes that
+//! page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

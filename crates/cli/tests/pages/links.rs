@@ -1,7 +1,7 @@
 //! Checks that no link of the pages is broken, and that the book lists every page.
 //!
-//! Links to other sites are not followed. A page of the book links only to pages of the book, because
-//! files outside of `docs/` are missing when it is read in a browser.
+//! Links to other sites are not followed. A page of the book links only to pages of the book,
+//! because files outside of `docs/` are missing when it is read in a browser.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,11 +1,11 @@
 //! Plays every page that shows commands, and compares the output with the page.
 //!
-//! A page is the README, a page of the book, the README of an example, or a screen that is pinned in
-//! `tests/screens`. It is played from top to bottom in a directory of its own:
+//! A page is the README, a page of the book, the README of an example, or a screen that is pinned
+//! in `tests/screens`. It is played from top to bottom in a directory of its own:
 //!
 //! - a fence ```` ```LANG file=PATH ```` writes that file;
-//! - a `console` fence holds commands behind `$ ` (and `> `, where they continue), each with what it prints;
-//!   a command that fails is followed by `[exit N]`;
+//! - a `console` fence holds commands behind `$ ` (and `> `, where they continue), each with what
+//!   it prints; a command that fails is followed by `[exit N]`;
 //! - an `sh` fence is run, and must succeed; so must the hidden commands in `<!-- setup: … -->`;
 //! - `skip=REASON` in the head of a fence ignores it; so does the language `text`, or no language.
 //!

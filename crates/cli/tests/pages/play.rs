@@ -18,8 +18,8 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// An empty project, or one with the examples if the page mentions them. The README of an example
-    /// is played in its directory.
+    /// An empty project, or one with the examples if the page mentions them. The README of an
+    /// example is played in its directory.
     pub(crate) fn for_page(top: &Path, page: &Path, text: &str) -> Self {
         let stage = Self { home: tempfile::tempdir().unwrap() };
         let project = stage.project();

@@ -1,8 +1,8 @@
 //! A real client behind the contract of backends, without a run around it.
 //!
-//! A backend passes the environment of its own process to its client. In a test that is the environment
-//! of the user. So a wrapper replaces it by the environment of the stage, and keeps only the variables
-//! that the backend sets.
+//! A backend passes the environment of its own process to its client. In a test that is the
+//! environment of the user. So a wrapper replaces it by the environment of the stage, and keeps
+//! only the variables that the backend sets.
 
 use std::cell::Cell;
 use std::fs::{self, Permissions as Mode};

@@ -62,8 +62,8 @@ fn is_billed_once(stage: &Stage) {
     is_billed(stage);
 }
 
-/// Checks that the run paid for the delivered replies. The client sometimes counts the beginning of an
-/// interrupted reply.
+/// Checks that the run paid for the delivered replies. The client sometimes counts the beginning of
+/// an interrupted reply.
 #[track_caller]
 fn is_billed(stage: &Stage) {
     let begun = Usage { output: 1, ..DEFAULT_USAGE };

@@ -197,8 +197,8 @@ fn subagents_spend_the_share_of_their_turn() {
     stage.opens("top");
     running.wait().prints("").mentions(5, &["share used up", "of $0.50"]);
     // The second request of START was in flight when the other agent used up the share: the client
-    // interrupts it, and may not count it. Raymond charges one request for the other agent, because the
-    // client does not report which of the two had one in flight.
+    // interrupts it, and may not count it. Raymond charges one request for the other agent, because
+    // the client does not report which of the two had one in flight.
     assert_eq!(stage.requests().len(), 3, "none starts beyond the cap");
     let subagent = 400_000 + 20;
     let charged = [500_000 + subagent, 600_000 + subagent];

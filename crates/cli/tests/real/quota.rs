@@ -1,7 +1,7 @@
 //! Usage limits, from the headers of the server to a run that waits and continues by itself.
 //!
-//! Only a personal login has usage limits with an end; with a key, the client learns of a limit but not
-//! of its duration.
+//! Only a personal login has usage limits with an end; with a key, the client learns of a limit but
+//! not of its duration.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -7,8 +7,8 @@ use crate::harness::{Running, until};
 use crate::kills::audit::{Lost, holds};
 use crate::kills::scene::{FLAGS, Kind, Scene, signal_clients, wait_for_closed_requests};
 
-/// The points of a signal: while the model holds back its reply, and while a tool runs. The second one
-/// loses a paid reply.
+/// The points of a signal: while the model holds back its reply, and while a tool runs. The second
+/// one loses a paid reply.
 const POINTS: [(&str, Lost); 2] = [("first", Lost::Known(0)), ("tool", Lost::Known(1))];
 
 /// A run that waits at a gate.

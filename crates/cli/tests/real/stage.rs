@@ -1,7 +1,7 @@
 //! A project, the real clients with a home of their own, and a model that does what prompts say.
 //!
-//! Every process of a stage has a clean environment: a private home, a dummy key, the address of the
-//! model on this machine, and no proxy. A dropped stage kills its leftover processes.
+//! Every process of a stage has a clean environment: a private home, a dummy key, the address of
+//! the model on this machine, and no proxy. A dropped stage kills its leftover processes.
 
 use std::fs;
 use std::path::{Path, PathBuf};

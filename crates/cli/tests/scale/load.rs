@@ -1,5 +1,5 @@
-//! Many agents in one run, many parallel runs and long journals: nothing is lost, and the tests print
-//! the resources that they used. `LOAD=10` runs a tenth of the load (default: all of it).
+//! Many agents in one run, many parallel runs and long journals: nothing is lost, and the tests
+//! print the resources that they used. `LOAD=10` runs a tenth of the load (default: all of it).
 
 use std::time::Instant;
 

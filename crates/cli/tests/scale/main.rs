@@ -19,8 +19,8 @@ use harness::{Project, Running, until};
 struct Taken {
     /// User and system time, in ticks of a hundredth of a second.
     ticks: u64,
-    /// The peak memory in KiB. It includes the used pages of the program file, which the system shares
-    /// between all processes and can drop at any time.
+    /// The peak memory in KiB. It includes the used pages of the program file, which the system
+    /// shares between all processes and can drop at any time.
     peak: u64,
     /// The private part of it: heap and stacks.
     own: u64,

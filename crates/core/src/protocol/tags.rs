@@ -5,8 +5,8 @@
 //! taken is in [`crate::machine::tags`]. Names are as written: resolving them needs the definition.
 //!
 //! A new tag needs its variants in this file, a file with its specification here, and a file that
-//! takes it there. Tests then ask for its rules in the reference (`testkit/reference/tags.rs`) and for
-//! a golden journal.
+//! takes it there. Tests then ask for its rules in the reference (`testkit/reference/tags.rs`) and
+//! for a golden journal.
 
 pub(super) mod attributes;
 mod call;
@@ -126,8 +126,8 @@ impl fmt::Display for TagName {
     }
 }
 
-/// A well-formed tag. Targets are trimmed but not resolved. `N` is the type of names, `T` of texts: a
-/// tag that was just found borrows both. The serialized form is part of the journal format.
+/// A well-formed tag. Targets are trimmed but not resolved. `N` is the type of names, `T` of texts:
+/// a tag that was just found borrows both. The serialized form is part of the journal format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 // Written out, because serde would also require `Default` of the types of optional fields.

@@ -1,8 +1,8 @@
 //! The specification of one attempt at a turn: everything that its executor needs.
 //!
 //! [`crate::decide::effects`] builds it once, when the effect is released, because the run changes
-//! while the turn is running. The texts of a state are not rendered here: they may contain stored values, which only
-//! the executor can read. Facts that all turns of a run share are in
+//! while the turn is running. The texts of a state are not rendered here: they may contain stored
+//! values, which only the executor can read. Facts that all turns of a run share are in
 //! [`RunContext`](super::RunContext).
 
 use std::sync::Arc;

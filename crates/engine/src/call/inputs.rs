@@ -1,8 +1,8 @@
 //! The inputs of a call: outputs of agent steps, checked by their schemas, and earlier results.
 //!
-//! An output may come under a request id (`run:key:attempt`), a key or the id of a step. This module
-//! decides which attempt it is for, refuses outputs that no step has asked for, and reports outputs that
-//! were not used. `raymond_core::crayfish` decides what a run does with them.
+//! An output may come under a request id (`run:key:attempt`), a key or the id of a step. This
+//! module decides which attempt it is for, refuses outputs that no step has asked for, and reports
+//! outputs that were not used. `raymond_core::crayfish` decides what a run does with them.
 
 use std::collections::BTreeMap;
 
@@ -48,8 +48,8 @@ pub(super) struct CallInputs {
 }
 
 impl CallInputs {
-    /// Checks the outputs of a request. Outputs that no step can have asked for are left out here; the
-    /// caller refuses them.
+    /// Checks the outputs of a request. Outputs that no step can have asked for are left out here;
+    /// the caller refuses them.
     pub(super) fn check(request: Request, document: &Document, schemas: &Schemas) -> Self {
         let Request { agent_outputs, mut unread, attempts, results, .. } = request;
         let weighed = agent_outputs.into_iter().filter_map(|(name, json)| {
@@ -97,8 +97,8 @@ impl CallInputs {
         inputs
     }
 
-    /// Returns whether an agent step has used up its attempts in an earlier call: it must not be asked
-    /// again.
+    /// Returns whether an agent step has used up its attempts in an earlier call: it must not be
+    /// asked again.
     fn is_final(&self, key: &Key, kind: &StepKind, result: &Json) -> bool {
         let StepKind::Agent(agent) = kind else { return false };
         let says = |key: &str| result.get(key).and_then(Json::as_str);
@@ -107,15 +107,16 @@ impl CallInputs {
             && says("message").is_some()
     }
 
-    /// Returns whether this request contains an invalid output for an attempt, so that the next attempt
-    /// follows.
+    /// Returns whether this request contains an invalid output for an attempt, so that the next
+    /// attempt follows.
     fn is_invalid(&self, key: &Key, attempt: u32) -> bool {
         let output = self.outputs.get(&format!("{key}:{attempt}"));
         output.is_some_and(|(.., verdict)| matches!(verdict, Verdict::Invalid(_)))
     }
 
-    /// Stores the inputs and returns them as a run takes them. An output for a later attempt than the
-    /// current one is refused, unless the request contains invalid outputs for all attempts before it.
+    /// Stores the inputs and returns them as a run takes them. An output for a later attempt than
+    /// the current one is refused, unless the request contains invalid outputs for all attempts
+    /// before it.
     pub(super) fn call(
         &mut self,
         run: &Run,
@@ -150,8 +151,9 @@ impl CallInputs {
             .map_err(|error| refused(ErrorCode::StoreFailed, error.to_string(), Vec::new()))
     }
 
-    /// Returns a problem for each output under a key or step id whose claimed attempt the record has not
-    /// asked for. If such claims were used, a repeated call would use up one attempt after the other.
+    /// Returns a problem for each output under a key or step id whose claimed attempt the record
+    /// has not asked for. If such claims were used, a repeated call would use up one attempt after
+    /// the other.
     fn unasked_attempts<'a>(
         &'a self,
         record: Option<&'a Run>,
@@ -174,8 +176,8 @@ impl CallInputs {
         })
     }
 
-    /// Returns a problem for each output of a run that does not exist. The caller means another run, or
-    /// one that was deleted; starting it again would repeat work that is already done.
+    /// Returns a problem for each output of a run that does not exist. The caller means another
+    /// run, or one that was deleted; starting it again would repeat work that is already done.
     pub(super) fn answers_without_run(&self, run: &RunId) -> Vec<Problem> {
         let message = format!("there is no run {run} yet: no step has asked for it");
         let of_it = self.requested().filter(|(_, id)| id.run.as_ref() == Some(run));
@@ -187,12 +189,13 @@ impl CallInputs {
     fn stored(&mut self, record: RunRecord, blobs: &Blobs) -> Result<Call, blobs::Error> {
         let (mut outputs, mut results) = (BTreeMap::new(), BTreeMap::new());
         for (known_as, (_, json, verdict)) in &mut self.outputs {
-            // Taken out instead of cloned: outputs may be large, and only their names are needed later.
+            // Taken out instead of cloned: outputs may be large, and only their names are needed
+            // later.
             let stored = store(blobs, accepted(json.take()), true)?;
             outputs.insert(known_as.clone(), Output { stored, verdict: verdict.clone() });
         }
-        // An existing record has its own results. A new record starts with the caller's good results,
-        // but failed steps get new attempts.
+        // An existing record has its own results. A new record starts with the caller's good
+        // results, but failed steps get new attempts.
         let seeds = std::mem::take(&mut self.results);
         let seeds = seeds.into_iter().filter(|(_, result)| match record {
             RunRecord::None => true,
@@ -208,9 +211,9 @@ impl CallInputs {
         Ok(Call { results, attempts: self.attempts.clone(), alone, outputs })
     }
 
-    /// Returns a problem for each output that was not used: its attempt has ended, another output was
-    /// used for it, or no step has asked for it. Outputs of finished steps are not reported, because
-    /// callers may repeat them.
+    /// Returns a problem for each output that was not used: its attempt has ended, another output
+    /// was used for it, or no step has asked for it. Outputs of finished steps are not reported,
+    /// because callers may repeat them.
     pub(super) fn ignored(&self, run: &Run, id: Option<&RunId>) -> Vec<Problem> {
         let Some(flow) = run.program.steps() else { return Vec::new() };
         let weigh = |(known_as, (name, ..)): (&String, &(String, Json, Verdict))| {

@@ -1,7 +1,7 @@
 //! A request as it arrives: the caller's JSON, and answers of models that are still text.
 //!
-//! Hosts that ask a model themselves pass its raw answer here, so that only one place decides whether it
-//! is valid JSON.
+//! Hosts that ask a model themselves pass its raw answer here, so that only one place decides
+//! whether it is valid JSON.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use crate::schemas::unread;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RawRequest {
     pub request: Json,
-    /// The answers of models, by request id. An answer that is not one JSON value is invalid for every
-    /// schema.
+    /// The answers of models, by request id. An answer that is not one JSON value is invalid for
+    /// every schema.
     pub said: BTreeMap<String, String>,
 }
 

@@ -1,8 +1,8 @@
 //! Reads the paths of a git index in version 4.
 //!
 //! Version 4 stores each path as a difference to the path before it: how many bytes to remove, and
-//! which bytes to add. A search for a whole path in the raw bytes therefore finds nothing, as it would
-//! in versions 2 and 3. The format is described in git's `index-format` documentation.
+//! which bytes to add. A search for a whole path in the raw bytes therefore finds nothing, as it
+//! would in versions 2 and 3. The format is described in git's `index-format` documentation.
 
 use std::io::{self, BufRead, Read as _};
 
@@ -23,8 +23,8 @@ pub(super) fn count(head: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*count))
 }
 
-/// Returns whether one of `count` entries has a path that begins with `start`. `open` returns a reader
-/// at the first entry.
+/// Returns whether one of `count` entries has a path that begins with `start`. `open` returns a
+/// reader at the first entry.
 pub(super) fn any<R: BufRead>(
     open: impl Fn() -> io::Result<R>,
     count: u32,
@@ -71,8 +71,8 @@ fn bytes<const N: usize>(entries: &mut impl BufRead) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Reads a number in git's variable-length encoding: all bytes except the last have their highest bit
-/// set, and each continuation adds one.
+/// Reads a number in git's variable-length encoding: all bytes except the last have their highest
+/// bit set, and each continuation adds one.
 fn number(entries: &mut impl BufRead) -> io::Result<u64> {
     let mut number = 0_u64;
     loop {

@@ -1,8 +1,8 @@
 //! Recovers the turns that an earlier owner left in flight, and ends its leftover processes.
 //!
 //! A client that still runs is adopted. A complete answer in the transcript of a dead client is the
-//! outcome of its turn. All other processes with a marker of the run are ended, and Raymond waits until
-//! they are dead. [`crate::recovery`] turns the findings into inputs.
+//! outcome of its turn. All other processes with a marker of the run are ended, and Raymond waits
+//! until they are dead. [`crate::recovery`] turns the findings into inputs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -135,8 +135,8 @@ fn interrupted(cost: Cost, progressed: bool) -> Answer {
     Outcome::Interrupted { by: Interruption::Crash, cost, progressed, session: None }
 }
 
-/// How the answer of a turn is read. It borrows nothing from the run, because checking the output of a
-/// step may take long.
+/// How the answer of a turn is read. It borrows nothing from the run, because checking the output
+/// of a step may take long.
 enum AnswerReader {
     /// The text has tags.
     Tags { source: Source, cwd: String },
@@ -199,8 +199,8 @@ pub fn find_turn(run: &Run, paths: &RunPaths, turn: &Turn, backends: &Backends) 
         config_home: config_home(run.settings.config_home, &paths.homes, &turn.id.agent),
     });
     match found {
-        // The user has replaced the backend, so this client is not adopted: it is ended, and the new
-        // backend answers the turn.
+        // The user has replaced the backend, so this client is not adopted: it is ended, and the
+        // new backend answers the turn.
         AttachResult::Running if is_replaced => absent(Cost::Unknown),
         found => found,
     }
@@ -220,8 +220,8 @@ pub async fn end_leftover_processes(
     run: &RunId,
 ) -> Result<(Vec<Leftover>, Vec<Identity>), DiscardError> {
     check_own(project, run)?;
-    // The lock is held while processes are ended: a process that resumes the run now would adopt some
-    // of them.
+    // The lock is held while processes are ended: a process that resumes the run now would adopt
+    // some of them.
     let lock = take_lock(project, &project.paths(run), Takeover::Never)?;
     let seen = inspect(project, run)?;
     check_no_active_copy(project, &seen.header)?;

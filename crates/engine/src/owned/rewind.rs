@@ -1,9 +1,9 @@
 //! Rewinds a run to one of its records, and discards the records after it.
 //!
 //! The money of discarded turns stays spent, so their costs are read from the records and from
-//! transcripts before the journal is changed. The last record to keep is followed by one that records
-//! the rewind; both changes are one atomic step. Discarded records are moved to another file, not
-//! deleted. The rules for costs are in `raymond_core::run` (`DiscardedTail`).
+//! transcripts before the journal is changed. The last record to keep is followed by one that
+//! records the rewind; both changes are one atomic step. Discarded records are moved to another
+//! file, not deleted. The rules for costs are in `raymond_core::run` (`DiscardedTail`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -44,8 +44,8 @@ pub(super) struct RewindTo<'a> {
     pub(super) machine: BootState,
 }
 
-/// Keeps the records of a run up to `to.last`. The rewind changes the nonce of the run, so processes
-/// that the discarded records started belong to no turn any more.
+/// Keeps the records of a run up to `to.last`. The rewind changes the nonce of the run, so
+/// processes that the discarded records started belong to no turn any more.
 pub(super) async fn rewind(
     project: &Project,
     paths: &RunPaths,
@@ -97,7 +97,8 @@ fn discarded_tail<'a>(
     for line in read.lines.after(kept.seq) {
         followed.push(fold::record(line.body, line.seq)?);
     }
-    // Lines after damage are not trusted, but their costs count: see `DiscardedTail::read_untrusted`.
+    // Lines after damage are not trusted, but their costs count: see
+    // `DiscardedTail::read_untrusted`.
     let good = read.lines.last().map_or(0, |line| line.seq);
     let lines = Journal::lines_after(project.disk.as_ref(), &paths.journal, good)?;
     let doubtful: Vec<Option<Record>> =
@@ -123,8 +124,8 @@ fn discarded_tail<'a>(
     Ok(discarded_tail)
 }
 
-/// Returns the record of the rewind. Discarded turns may have written to sessions that must never be
-/// opened again, so the rewind and this record become durable in one step.
+/// Returns the record of the rewind. Discarded turns may have written to sessions that must never
+/// be opened again, so the rewind and this record become durable in one step.
 fn rewind_record(kept: &Head, discarded_tail: &DiscardedTail<'_>) -> Result<Vec<u8>, OwnError> {
     let at = clock::now();
     let rewind = Input::Rewind {
@@ -144,11 +145,11 @@ fn rewind_record(kept: &Head, discarded_tail: &DiscardedTail<'_>) -> Result<Vec<
     serde_json::to_vec(&record).map_err(|error| OwnError::Driver(DriverError::Encode(error)))
 }
 
-/// Moves the transcripts of discarded turns to another directory. New turns get the same numbers, and a
-/// reader must not find the transcript of a discarded turn under the number of a new one.
+/// Moves the transcripts of discarded turns to another directory. New turns get the same numbers,
+/// and a reader must not find the transcript of a discarded turn under the number of a new one.
 ///
-/// This runs at every opening whose last record is a rewind, because the rewind may have crashed before
-/// it moved the files.
+/// This runs at every opening whose last record is a rewind, because the rewind may have crashed
+/// before it moved the files.
 pub(super) fn move_discarded_transcripts(
     project: &Project,
     paths: &RunPaths,

@@ -1,8 +1,9 @@
 //! The costs of turns whose records are discarded, read from their transcripts.
 //!
-//! A damaged journal may lack the end of a turn, or even its start, but the transcript shows what it
-//! cost. If no record names the client that wrote a transcript, each backend of the run reads it, and
-//! the highest cost counts. If one of them finds a part that it cannot price, the cost is a lower bound.
+//! A damaged journal may lack the end of a turn, or even its start, but the transcript shows what
+//! it cost. If no record names the client that wrote a transcript, each backend of the run reads
+//! it, and the highest cost counts. If one of them finds a part that it cannot price, the cost is a
+//! lower bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -146,7 +147,8 @@ pub fn turn_cost(paths: &RunPaths, turn: &Turn, found: AttachResult) -> Option<T
         return None;
     }
     let transcript = transcript(&paths.transcripts, &turn.id, turn.attempt);
-    // The file that names the client contains its boot. Without that file the time of the journal decides.
+    // The file that names the client contains its boot. Without that file the time of the journal
+    // decides.
     let restarted = restarted_since(&transcript);
     let restarted = restarted.unwrap_or_else(|| boot::is_from_earlier_boot(&paths.journal));
     let machine = if restarted { BootState::Restarted } else { BootState::SameBoot };

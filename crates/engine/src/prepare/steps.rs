@@ -1,7 +1,7 @@
 //! Prepares a document of steps: checks all of it, and pins it with every schema that it refers to.
 //!
-//! Parsing and validation are in `raymond_core::crayfish`. This module adds the schemas, which come from
-//! files, and turns the document into a definition that a run can use.
+//! Parsing and validation are in `raymond_core::crayfish`. This module adds the schemas, which come
+//! from files, and turns the document into a definition that a run can use.
 
 use std::collections::BTreeSet;
 use std::path::Path;

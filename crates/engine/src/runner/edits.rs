@@ -1,8 +1,8 @@
 //! Edits of the states of an unpinned run, used while it is active.
 //!
-//! Before each batch the runner loads the workflow again. If it changed and can be used, the change is
-//! recorded and the run continues with it. If it has mistakes, the run continues with the earlier
-//! states and the runner reports the mistake once. Edits before a resume are in the CLI.
+//! Before each batch the runner loads the workflow again. If it changed and can be used, the change
+//! is recorded and the run continues with it. If it has mistakes, the run continues with the
+//! earlier states and the runner reports the mistake once. Edits before a resume are in the CLI.
 
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::run::settings::Pinning;

@@ -1,8 +1,9 @@
 //! Starts the work that the driver releases: each effect becomes a task, and each task reports.
 //!
-//! This is the [`World`] of the real runner. It keeps a cancellation token for every running turn and
-//! sends outcomes and progress back through channels. It decides nothing, and it never awaits: the
-//! driver calls it between two records. The work itself is in the modules `turn` and `exec_step`.
+//! This is the [`World`] of the real runner. It keeps a cancellation token for every running turn
+//! and sends outcomes and progress back through channels. It decides nothing, and it never awaits:
+//! the driver calls it between two records. The work itself is in the modules `turn` and
+//! `exec_step`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -117,8 +118,8 @@ impl<'w> EffectRunner<'w> {
         }
     }
 
-    /// Follows every turn in flight that this process has not started: the client of an earlier owner
-    /// still runs.
+    /// Follows every turn in flight that this process has not started: the client of an earlier
+    /// owner still runs.
     pub(crate) fn adopt(&mut self, run: &Run, definition: &Definition) {
         for turn in effect::in_flight(run) {
             let id = turn.attempt_id();
@@ -165,7 +166,8 @@ impl<'w> EffectRunner<'w> {
     }
 }
 
-/// Turns a panic into a failed turn: the bug is in Raymond, but the run must record it and continue.
+/// Turns a panic into a failed turn: the bug is in Raymond, but the run must record it and
+/// continue.
 fn panicked(defect: &tokio::task::JoinError) -> Outcome {
     let failure = TurnFailure::NotStarted { why: format!("a bug in Raymond: {defect}") };
     Outcome::Failed { failure, cost: Cost::Unknown, denied: Vec::new(), session: None }

@@ -1,9 +1,9 @@
 //! One attempt at the program of an `exec` step, from its effect to its outcome.
 //!
 //! Inputs are checked before the program starts: a mistake there fails the step, because another
-//! attempt would meet the same input. Outputs are checked afterwards: a mistake there fails only the
-//! attempt. Both ways the step has a result with everything that is known. The process itself is in
-//! `raymond_backends::exec`.
+//! attempt would meet the same input. Outputs are checked afterwards: a mistake there fails only
+//! the attempt. Both ways the step has a result with everything that is known. The process itself
+//! is in `raymond_backends::exec`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -142,7 +142,8 @@ pub(crate) async fn run(
     }
     result.insert("stderr".to_owned(), json!(ran.stderr));
     result.insert("attempts".to_owned(), json!(counted));
-    // A copy for the thread: if the check takes too long, the result without outputs is still needed.
+    // A copy for the thread: if the check takes too long, the result without outputs is still
+    // needed.
     let (reader, mut left) = (Arc::clone(&step), result.clone());
     let checked_results = step.check(&cancel, move || {
         let checked_results = reader.check_results(&workspace, &ran, &mut left);
@@ -191,14 +192,15 @@ fn failed(
         keep_end(stdout);
     }
     let result = store(&*context.blobs, Json::Object(result), false)?;
-    // The message for the user contains the last line of stderr; the stored error does not repeat it.
+    // The message for the user contains the last line of stderr; the stored error does not repeat
+    // it.
     let why = last_line.map_or_else(|| why.clone(), |last_line| format!("{why}: {last_line}"));
     let failure = TurnFailure::Step { why, result, again: is_retryable };
     Ok(Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None })
 }
 
-/// Keeps only the end of a failed program's output: the end explains the failure, and the result may
-/// become a part of a record.
+/// Keeps only the end of a failed program's output: the end explains the failure, and the result
+/// may become a part of a record.
 fn keep_end(text: &mut String) {
     let start = text.len().saturating_sub(exec::STDERR_MAX);
     // Forward to the next character: going back could exceed the limit.

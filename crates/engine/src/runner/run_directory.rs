@@ -26,8 +26,8 @@ use crate::scope::Origin;
 use crate::stop_key::request_of_key;
 use crate::{snapshot, statefile};
 
-/// The journal, shared between the driver, which appends, and the tick, which checks whether the file
-/// still exists.
+/// The journal, shared between the driver, which appends, and the tick, which checks whether the
+/// file still exists.
 #[derive(Debug, Clone)]
 pub(super) struct SharedJournal(Arc<Mutex<Journal>>);
 
@@ -191,8 +191,8 @@ impl RunDirectory {
         let presence = self.journal.journal().restore()?;
         if presence == Presence::Restored {
             self.project.root.ballast(disk).fill().ok();
-            // This process has the definition in memory. Without the blob only a later resume fails,
-            // and it reports what is missing.
+            // This process has the definition in memory. Without the blob only a later resume
+            // fails, and it reports what is missing.
             Pin::restore(&head.run.manifest, definition, self.origin, &self.blobs).ok();
         }
         Ok(presence)

@@ -1,5 +1,5 @@
-//! Files that exist only for a script: its pinned copy, the result that it receives, and the output of a
-//! failed attempt.
+//! Files that exist only for a script: its pinned copy, the result that it receives, and the output
+//! of a failed attempt.
 //!
 //! All of them are private to the user and inside the directory of the run. A link is never written
 //! through. The links beside the copy are in `script_neighbours`.
@@ -71,14 +71,14 @@ impl Runnable {
 
 /// Prepares the file to run.
 ///
-/// A pinned run always runs a private copy of the pinned bytes. Comparing the script's own file with
-/// them and then running that file would leave a gap: an edit between the two would run. An edit
-/// while the script runs would run as well, because shells read scripts bit by bit. An unpinned run
-/// uses its files as they are, so there the script's own file runs.
+/// A pinned run always runs a private copy of the pinned bytes. Comparing the script's own file
+/// with them and then running that file would leave a gap: an edit between the two would run. An
+/// edit while the script runs would run as well, because shells read scripts bit by bit. An
+/// unpinned run uses its files as they are, so there the script's own file runs.
 pub(super) fn prepare(context: &TurnContext, script: &ScriptSpec) -> Result<Runnable, disk::Error> {
     let (scope, name) = (Path::new(&context.run.scope), script.source.name.as_str());
-    // One directory per version of a script: after an edit, running turns keep their own copy. 16 hex
-    // digits are enough to tell apart the versions of one run.
+    // One directory per version of a script: after an edit, running turns keep their own copy. 16
+    // hex digits are enough to tell apart the versions of one run.
     let folder = context.private.join(&script.hash.as_str()[..16]);
     let folder = match (context.origin, context.run.pinning) {
         (Origin::Directory, Pinning::Unpinned)
@@ -112,14 +112,15 @@ pub(super) fn prepare(context: &TurnContext, script: &ScriptSpec) -> Result<Runn
 /// Returns whether the file at `path` contains the bytes of the source.
 fn has_bytes_of(path: &Path, source: &SourceFile) -> bool {
     let bytes = &source.bytes;
-    // Only a regular file of this length is read: a pipe never answers, and a device may be endless.
+    // Only a regular file of this length is read: a pipe never answers, and a device may be
+    // endless.
     let found = fs::metadata(path);
     found.is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64)
         && fs::read(path).is_ok_and(|content| content == **bytes)
 }
 
-/// Returns an error for a file that cannot be written. The machine failed, not the script, so the run
-/// ends here and `resume` continues it.
+/// Returns an error for a file that cannot be written. The machine failed, not the script, so the
+/// run ends here and `resume` continues it.
 fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> disk::Error {
     |source| disk::Error { attempt: "write", path: path.to_owned(), source }
 }
@@ -142,8 +143,8 @@ fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 /// explains the failure; 64 KiB is more than a person reads.
 const MOST_KEPT_BYTES: usize = 64 * 1024;
 
-/// Keeps the end of a script's output at the place of a transcript. Only people read it, so errors are
-/// ignored.
+/// Keeps the end of a script's output at the place of a transcript. Only people read it, so errors
+/// are ignored.
 pub(super) fn keep_output(transcript: &Path, last: &ScriptOutput) {
     for (said, extension) in [(&last.stdout, "stdout"), (&last.stderr, "stderr")] {
         let end = &said[said.ceil_char_boundary(said.len().saturating_sub(MOST_KEPT_BYTES))..];

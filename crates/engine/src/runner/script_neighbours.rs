@@ -19,7 +19,8 @@ const MOST_LINKS: usize = 10_000;
 /// which every file has become a link.
 const NOT_LINKED: [&str; 2] = [".git", ".raymond"];
 
-/// Prepares a directory below `folder` for the copy of the script `name` of `scope`, and returns it.
+/// Prepares a directory below `folder` for the copy of the script `name` of `scope`, and returns
+/// it.
 ///
 /// Each visit calls this function again, because neighbours come and go between visits.
 pub(super) fn prepare(folder: &Path, scope: &Path, name: &str) -> io::Result<PathBuf> {
@@ -43,7 +44,8 @@ fn repository(scope: &Path) -> &Path {
     scope.ancestors().find(is_root).unwrap_or(scope)
 }
 
-/// Creates a directory that only this user can enter. A link of that name is replaced, not followed.
+/// Creates a directory that only this user can enter. A link of that name is replaced, not
+/// followed.
 fn create_directory(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => return Ok(()),

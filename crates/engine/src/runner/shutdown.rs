@@ -1,4 +1,5 @@
-//! The end of a drive: cancels turns, records their last outcomes and ends all processes of the run.
+//! The end of a drive: cancels turns, records their last outcomes and ends all processes of the
+//! run.
 //!
 //! This runs after success, after an error and after a signal. It never starts anything.
 
@@ -12,8 +13,8 @@ use raymond_core::view;
 use super::active_runs::ActiveRun;
 use super::{DriveOutcome, Runner, RunnerError, Shutdown, stop_now};
 
-/// For the second signal: processes are killed at once. The five seconds are the time that the kernel
-/// gets to remove killed processes.
+/// For the second signal: processes are killed at once. The five seconds are the time that the
+/// kernel gets to remove killed processes.
 const NO_GRACE: Grace = Grace {
     after_exit: Duration::ZERO,
     interrupt: Duration::ZERO,
@@ -59,7 +60,8 @@ impl Runner<'_> {
         if !self.driver.is_dead() {
             self.directory.save_snapshot(self.driver.head());
         }
-        // This process is still alive but leaves now: a run that has not ended has no owner any more.
+        // This process is still alive but leaves now: a run that has not ended has no owner any
+        // more.
         let alive = match self.driver.run().phase {
             Phase::Ended(_) => view::Owner::Alive,
             Phase::Unborn | Phase::Open | Phase::Stopping(_) => view::Owner::Gone,
@@ -69,8 +71,8 @@ impl Runner<'_> {
         Ok(DriveOutcome { head, status, signal: self.signal })
     }
 
-    /// Ends all processes of the run. If another process owns the run by now, its processes carry the
-    /// same markers, so only the processes that this one started are ended.
+    /// Ends all processes of the run. If another process owns the run by now, its processes carry
+    /// the same markers, so only the processes that this one started are ended.
     async fn end_processes(&mut self, active_run: &ActiveRun, grace: &Grace) {
         let nonce = &self.driver.run().nonce.clone();
         if self.directory.lock.is_in_place().unwrap_or(false) {
@@ -80,8 +82,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Records the outcomes of turns that were cancelled, because each may have cost money. Errors are
-    /// ignored here: the caller reports the first error, which ended the run.
+    /// Records the outcomes of turns that were cancelled, because each may have cost money. Errors
+    /// are ignored here: the caller reports the first error, which ended the run.
     async fn collect_last_reports(&mut self) {
         while self.driver.world().running_turns() > 0 {
             let Some(report) = self.reports.recv().await else { break };

@@ -1,8 +1,8 @@
 //! One turn of a prompt or a script, from its effect to its outcome.
 //!
-//! A prompt is rendered, sent to its backend, and its answer is checked. A script is started from its
-//! pinned copy. A failure of the turn is an outcome; only a value that cannot be stored or read is an
-//! error, because then the run cannot continue. Programs of steps are in `exec_step`.
+//! A prompt is rendered, sent to its backend, and its answer is checked. A script is started from
+//! its pinned copy. A failure of the turn is an outcome; only a value that cannot be stored or read
+//! is an error, because then the run cannot continue. Programs of steps are in `exec_step`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,8 +37,8 @@ use crate::turn_files::{config_home, transcript};
 
 /// Sends a prompt and waits for its outcome. An error means that the run cannot continue.
 ///
-/// Thousands of turns may wait here at the same time, so the future must be small: everything that is
-/// needed only before the wait is boxed and consumed by [`prepare_prompt`].
+/// Thousands of turns may wait here at the same time, so the future must be small: everything that
+/// is needed only before the wait is boxed and consumed by [`prepare_prompt`].
 pub(crate) async fn prompt(
     context: Arc<TurnContext>,
     header: Box<TurnHeader>,

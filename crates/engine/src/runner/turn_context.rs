@@ -1,7 +1,7 @@
 //! Everything that all turns of a run share: backends, blobs, directories and settings.
 //!
-//! The context never changes while the run is active, except for the list of warnings. The data of a
-//! single turn is in its `TurnSpec`.
+//! The context never changes while the run is active, except for the list of warnings. The data of
+//! a single turn is in its `TurnSpec`.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

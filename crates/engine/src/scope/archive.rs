@@ -1,8 +1,8 @@
 //! Loads the states of a zip archive. The archive may be hostile.
 //!
 //! The entries are read one by one, so that no claimed number or size is used before the bytes are
-//! seen. Every entry is unpacked and counted; only states are kept in memory. An archive is flat or has
-//! exactly one folder around everything: see `layout`. Nothing is written to disk.
+//! seen. Every entry is unpacked and counted; only states are kept in memory. An archive is flat or
+//! has exactly one folder around everything: see `layout`. Nothing is written to disk.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};

@@ -1,8 +1,9 @@
 //! Loads the states of a directory: its top-level files with a supported extension.
 //!
-//! Only states are opened and counted; other files cost nothing. A link may lead to any file below the
-//! directory. A broken link, or one that leads out of the directory, is left out with a warning: it must
-//! not become a state, but one bad link in a project must not stop every run either.
+//! Only states are opened and counted; other files cost nothing. A link may lead to any file below
+//! the directory. A broken link, or one that leads out of the directory, is left out with a
+//! warning: it must not become a state, but one bad link in a project must not stop every run
+//! either.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,7 @@ pub(super) fn load(directory: &Path, start: EntryPoint) -> Result<LoadedScope, S
                 warnings.push(left_out(&name, "broken-link", "the link leads nowhere"));
             }
             EntryKind::Special => {
-                warnings.push(left_out(&name, "not-a-file", "this is not a file"))
+                warnings.push(left_out(&name, "not-a-file", "this is not a file"));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Loads the scope of `ralph`: one prompt, and the command that its results have to pass.
 //!
-//! Other files beside the prompt are not read. The loop never leads to them, and the prompt is often at
-//! the root of a project, among files that are not states.
+//! Other files beside the prompt are not read. The loop never leads to them, and the prompt is
+//! often at the root of a project, among files that are not states.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The progress reports of a call to its client.
 //!
-//! A call reports progress without waiting, but its client may not read. So only the last reports are
-//! kept while one is being sent.
+//! A call reports progress without waiting, but its client may not read. So only the last reports
+//! are kept while one is being sent.
 
 use std::collections::VecDeque;
 
@@ -10,8 +10,8 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
 use tokio::sync::mpsc;
 
-/// How many reports wait for a client that reads slowly. A step reports twice, so these are the last
-/// eight steps; older reports are out of date.
+/// How many reports wait for a client that reads slowly. A step reports twice, so these are the
+/// last eight steps; older reports are out of date.
 const KEPT: usize = 16;
 
 /// A client that asked for progress reports.

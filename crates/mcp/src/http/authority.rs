@@ -1,8 +1,8 @@
 //! `Host` and `Origin` as typed values, so that no check compares texts.
 //!
-//! A browser that was led to loopback under another name sends that name in `Host`, and the origin of
-//! its page in `Origin`. A text that merely begins or ends like a name of this machine is foreign, too.
-//! So both headers are parsed as a whole, and everything unexpected is an error.
+//! A browser that was led to loopback under another name sends that name in `Host`, and the origin
+//! of its page in `Origin`. A text that merely begins or ends like a name of this machine is
+//! foreign, too. So both headers are parsed as a whole, and everything unexpected is an error.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -77,7 +77,8 @@ impl Authority {
         }
     }
 
-    /// Returns whether `given`, a name from the command line, matches. Without a port it matches any port.
+    /// Returns whether `given`, a name from the command line, matches. Without a port it matches
+    /// any port.
     fn is_meant_by(&self, given: &Self) -> bool {
         self.host == given.host && (given.port.is_none() || given.port == self.port)
     }
@@ -92,8 +93,8 @@ fn name_or_ipv4(text: &str) -> Result<Host, NotAnAuthority> {
     if text.len() > LONGEST_NAME || !labels.iter().all(is_good) {
         return Err(NotAnAuthority);
     }
-    // Browsers read a name whose last label is a number as an IPv4 address, in any of the old notations
-    // (`127.1`, `0x7f.1`). Only the usual notation is taken here.
+    // Browsers read a name whose last label is a number as an IPv4 address, in any of the old
+    // notations (`127.1`, `0x7f.1`). Only the usual notation is taken here.
     let last = labels.last().map_or("", |label| *label);
     let is_hexadecimal = last.starts_with("0x") || last.starts_with("0X");
     if is_hexadecimal || last.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -129,8 +130,8 @@ impl Names {
         host.is_loopback() || self.is_given(host)
     }
 
-    /// Returns whether pages of this origin may call: `http` from loopback, and also `https` from given
-    /// names, because a proxy may add it.
+    /// Returns whether pages of this origin may call: `http` from loopback, and also `https` from
+    /// given names, because a proxy may add it.
     pub(super) fn allow_origin(&self, origin: &str) -> bool {
         let Some((scheme, rest)) = origin.split_once("://") else { return false };
         let Ok(authority) = rest.parse::<Authority>() else { return false };

@@ -1,8 +1,9 @@
 //! The user at the other end of a connection from this machine.
 //!
-//! Every user of a machine can reach its addresses, and a caller may run programs as the user of this
-//! process. So a caller must be the same user, or root. Linux lists the owner of each socket; other
-//! systems do not, so nothing is checked there. A socket that was closed has no owner and is refused.
+//! Every user of a machine can reach its addresses, and a caller may run programs as the user of
+//! this process. So a caller must be the same user, or root. Linux lists the owner of each socket;
+//! other systems do not, so nothing is checked there. A socket that was closed has no owner and is
+//! refused.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -21,9 +22,9 @@ enum SocketOwner {
 
 /// Returns whether a connection from `peer` to `here` may be served.
 ///
-/// A caller on this machine must be this user or root, with any address. A caller that is not in the
-/// tables is on another machine, and [`Names`](super::authority::Names) decides about it, unless its
-/// address is loopback, which no other machine can have.
+/// A caller on this machine must be this user or root, with any address. A caller that is not in
+/// the tables is on another machine, and [`Names`](super::authority::Names) decides about it,
+/// unless its address is loopback, which no other machine can have.
 pub(super) fn may_call(peer: SocketAddr, here: SocketAddr) -> bool {
     if !cfg!(target_os = "linux") {
         return true;
@@ -44,8 +45,8 @@ fn is_allowed(owner: Option<SocketOwner>, peer: SocketAddr, me: u32) -> bool {
 /// Returns the owner of the socket that is bound to `from` and connected to `to`.
 fn owner(table: &str, from: SocketAddr, to: SocketAddr) -> Option<SocketOwner> {
     let wanted = [from, to].map(plain);
-    // A busy machine has thousands of sockets, and every connection searches all of them: most lines are
-    // skipped by their port, without parsing.
+    // A busy machine has thousands of sockets, and every connection searches all of them: most
+    // lines are skipped by their port, without parsing.
     let port = format!(":{:04X} ", from.port());
     table.lines().skip(1).filter(|line| line.contains(&port)).find_map(|line| {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();

@@ -1,7 +1,7 @@
 //! One connection of an allowed caller: its requests, one after the other.
 //!
-//! A request is refused as early as possible: first by its head, then by the free room, then by its body.
-//! Every wait for the client has a limit, except streams on which the client only listens.
+//! A request is refused as early as possible: first by its head, then by the free room, then by its
+//! body. Every wait for the client has a limit, except streams on which the client only listens.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -33,11 +33,12 @@ use crate::body::{Message, RequestExtras};
 use crate::load::{Busy, Load};
 use crate::message::Unread;
 
-/// How long the head of a request may take to arrive, from its first byte or since the last answer. Idle
-/// connections are closed after it, too.
+/// How long the head of a request may take to arrive, from its first byte or since the last answer.
+/// Idle connections are closed after it, too.
 const HEAD_LIMIT: Duration = Duration::from_secs(30);
 
-/// The longest head of a request, in bytes. Clients send less than 1 KiB; other servers accept 8 to 64.
+/// The longest head of a request, in bytes. Clients send less than 1 KiB; other servers accept 8 to
+/// 64.
 const LONGEST_HEAD: usize = 64 << 10;
 
 /// How long pending answers may take when the server ends.
@@ -140,7 +141,8 @@ struct Refused {
     message: &'static str,
 }
 
-/// Refuses requests that a page of a web site can cause: another origin, or its own name for this host.
+/// Refuses requests that a page of a web site can cause: another origin, or its own name for this
+/// host.
 fn check_names(names: &Names, target: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
     let malformed = |message| Refused { status: StatusCode::BAD_REQUEST, message };
     let forbidden = |message| Refused { status: StatusCode::FORBIDDEN, message };

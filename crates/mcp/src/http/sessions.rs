@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{SessionId, SessionManager as _};
 
-/// How many sessions are kept at a time: more than one user has clients. Each takes two tasks and a few
-/// buffers.
+/// How many sessions are kept at a time: more than one user has clients. Each takes two tasks and a
+/// few buffers.
 pub(crate) const SESSIONS: usize = 64;
 
 #[derive(Clone)]

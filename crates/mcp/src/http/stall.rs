@@ -1,7 +1,7 @@
 //! A stream whose writes fail if the other side does not read.
 //!
-//! Without a limit, a client that never reads its answer would keep its connection, and all data for it,
-//! for ever.
+//! Without a limit, a client that never reads its answer would keep its connection, and all data
+//! for it, for ever.
 
 use std::io;
 use std::pin::Pin;

@@ -1,8 +1,8 @@
 //! The official conformance suite, against this server over HTTP.
 //!
-//! Most of its scenarios call tools, prompts and resources that only a test server has: [`fixtures`] adds
-//! them to those of the product. Expected failures are in `expected-*.yaml`, each with its reason.
-//! `cargo xtask test mcp` installs the suite and runs this.
+//! Most of its scenarios call tools, prompts and resources that only a test server has:
+//! [`fixtures`] adds them to those of the product. Expected failures are in `expected-*.yaml`, each
+//! with its reason. `cargo xtask test mcp` installs the suite and runs this.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 

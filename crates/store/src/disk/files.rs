@@ -28,8 +28,8 @@ impl Disk for Files {
         // The mode is set at creation: a later `chmod` would leave a moment in which others can
         // read.
         private_file(&mut options, how);
-        // A pipe or a device in place of a file could be endless or block forever, so it is not even
-        // opened.
+        // A pipe or a device in place of a file could be endless or block forever, so it is not
+        // even opened.
         match fs::metadata(path) {
             Ok(found) if !found.is_file() && !found.is_dir() => return Err(not_a_file()),
             Ok(_) | Err(_) => {}

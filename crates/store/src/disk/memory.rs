@@ -1,9 +1,10 @@
 //! A simulated disk in memory that forgets everything that was not synced.
 //!
-//! Every call has a number, and a test can plan a fault for it: a crash, a short write, a full disk, a
-//! lost sync. [`Memory::crash`] is a power cut: a random choice decides for each page and each name that
-//! was not synced whether it survives. [`Memory::kill`] only ends a process: the page cache stays. A
-//! `Memory` is the view of one process on the machine; clones are the same process.
+//! Every call has a number, and a test can plan a fault for it: a crash, a short write, a full
+//! disk, a lost sync. [`Memory::crash`] is a power cut: a random choice decides for each page and
+//! each name that was not synced whether it survives. [`Memory::kill`] only ends a process: the
+//! page cache stays. A `Memory` is the view of one process on the machine; clones are the same
+//! process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -159,8 +160,8 @@ impl Memory {
         machine.locks.retain(|_, (holder, _)| *holder != process);
     }
 
-    /// Cuts the power, decides what survives, boots again, and returns the first process. Planned faults
-    /// are forgotten.
+    /// Cuts the power, decides what survives, boots again, and returns the first process. Planned
+    /// faults are forgotten.
     #[must_use]
     pub fn crash(&self) -> Self {
         let mut machine = self.lock();

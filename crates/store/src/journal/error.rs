@@ -23,8 +23,8 @@ pub enum Error {
     /// These bytes cannot be a record.
     #[error(transparent)]
     Body(#[from] BadBody),
-    /// A sync failed, or a failed write could not be undone. The content of the disk is unknown until
-    /// the journal is opened again.
+    /// A sync failed, or a failed write could not be undone. The content of the disk is unknown
+    /// until the journal is opened again.
     #[error("the journal {} must be opened again after a failed write", .0.display())]
     Poisoned(PathBuf),
     /// The journal has no such good record to rewind to.

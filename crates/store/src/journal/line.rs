@@ -1,15 +1,16 @@
 //! One line of a journal: a JSON object whose last field is a checksum, chained to the line before.
 //!
-//! `{"seq":1}` becomes `{"seq":1,"sum":"<32 hex digits>"}` and a newline. The checksum is the first 16
-//! bytes of BLAKE3 over the digits of the previous checksum and the original body. The first line is
-//! chained to [`Sum::NONE`].
+//! `{"seq":1}` becomes `{"seq":1,"sum":"<32 hex digits>"}` and a newline. The checksum is the first
+//! 16 bytes of BLAKE3 over the digits of the previous checksum and the original body. The first
+//! line is chained to [`Sum::NONE`].
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The hexadecimal digits of a checksum: 128 bits, so an accidental match is practically impossible.
+/// The hexadecimal digits of a checksum: 128 bits, so an accidental match is practically
+/// impossible.
 const DIGITS: usize = 32;
 // The checksum is the last field, so it can be added and removed without parsing the JSON.
 const BEFORE: &[u8] = b",\"sum\":\"";

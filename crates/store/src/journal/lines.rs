@@ -1,7 +1,7 @@
 //! The verified lines of a journal, in one buffer.
 //!
-//! The bodies are slices of the buffer into which the file was read: a long journal is not copied line
-//! by line.
+//! The bodies are slices of the buffer into which the file was read: a long journal is not copied
+//! line by line.
 
 use std::iter::FusedIterator;
 

@@ -1,7 +1,7 @@
 //! Creates a journal, or opens an existing one for appending.
 //!
-//! Opening verifies every line, removes a torn last line and makes everything durable. Reading without
-//! the lock is in `read`.
+//! Opening verifies every line, removes a torn last line and makes everything durable. Reading
+//! without the lock is in `read`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,8 +50,8 @@ impl Journal {
 
     /// Opens a journal for appending: removes a torn last line, and refuses damage.
     ///
-    /// Everything that it returns is durable, even if the process that wrote it died before the sync or
-    /// after a failed one.
+    /// Everything that it returns is durable, even if the process that wrote it died before the
+    /// sync or after a failed one.
     pub fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<Opened, Error> {
         let mut file = open_existing(disk.as_ref(), path)?;
         let mut scanned = load(file.as_mut(), path, Cursor::START)?;
@@ -75,15 +75,17 @@ impl Journal {
         journal.finish_opening(header, lines, torn)
     }
 
-    /// Opens a journal that was read before. If it still has the same last line, it is the same history,
-    /// because checksums are chained, and no line is verified again.
+    /// Opens a journal that was read before. If it still has the same last line, it is the same
+    /// history, because checksums are chained, and no line is verified again.
     ///
-    /// Damage to earlier lines since then is detected at the next full read, as any later damage is.
+    /// Damage to earlier lines since then is detected at the next full read, as any later damage
+    /// is.
     pub fn reopen(disk: Arc<dyn Disk>, path: &Path, read: Read) -> Result<Opened, Error> {
         let Read { header, lines, cursor, .. } = read;
         let file = open_existing(disk.as_ref(), path)?;
         let mut journal = Self::at(Arc::clone(&disk), path, file, cursor);
-        // The last line contains a checksum over everything before it, so comparing one line is enough.
+        // The last line contains a checksum over everything before it, so comparing one line is
+        // enough.
         if journal.ends_with(&last_line(&header, &lines, cursor)).during("read", path)? {
             return journal.finish_opening(header, lines, None);
         }
@@ -105,8 +107,9 @@ impl Journal {
 
     /// Writes the last line over itself, so that the next sync really writes its pages.
     ///
-    /// After a failed sync the page cache may contain a line that never reached the disk, but is marked
-    /// as clean. Without this write, a later crash would leave a hole before acknowledged records.
+    /// After a failed sync the page cache may contain a line that never reached the disk, but is
+    /// marked as clean. Without this write, a later crash would leave a hole before acknowledged
+    /// records.
     fn write_last_again(&mut self, line: &[u8]) -> io::Result<()> {
         self.file.write_at(self.end.offset - line.len() as u64, line)
     }
@@ -164,8 +167,8 @@ fn last_line(header: &[u8], lines: &Lines, end: Cursor) -> Vec<u8> {
     line
 }
 
-/// Saves the torn bytes beside the journal, for a person to look at. Recovery does not need them, so an
-/// error is ignored.
+/// Saves the torn bytes beside the journal, for a person to look at. Recovery does not need them,
+/// so an error is ignored.
 fn save_torn(disk: &dyn Disk, journal: &Path, torn: &Torn, bytes: &[u8]) -> Option<PathBuf> {
     save_beside(disk, journal, &format!("journal.torn-{}", torn.seq), bytes).ok()
 }

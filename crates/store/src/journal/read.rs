@@ -78,8 +78,8 @@ impl Journal {
             return Err(Error::Rewound(path.to_owned()));
         }
         let scanned = load(file.as_mut(), path, *cursor)?;
-        // A line that does not continue the chain is either damage, or the journal was rewound and has
-        // new records at this place. Reading from the start decides.
+        // A line that does not continue the chain is either damage, or the journal was rewound and
+        // has new records at this place. Reading from the start decides.
         if let (Rest::Damaged(damage), true) = (scanned.rest, scanned.lines.is_empty()) {
             return Err(if contains_cursor(file.as_mut(), path, *cursor)? {
                 let damaged = Damaged { seq: cursor.seq, offset: cursor.offset, damage };

@@ -22,11 +22,13 @@ impl Journal {
         Ok(whole.skip(kept).collect())
     }
 
-    /// Keeps the records up to number `last`, moves the rest to `journal.discarded-<last>`, and appends the
-    /// record `then`, which records the rewind. Returns the path of the rest, if there was any.
+    /// Keeps the records up to number `last`, moves the rest to `journal.discarded-<last>`, and
+    /// appends the record `then`, which records the rewind. Returns the path of the rest, if there
+    /// was any.
     ///
-    /// The copy is durable before the journal changes, and never replaces an earlier copy. Discarding
-    /// and appending are one step: no crash leaves a rewound journal without the record of the rewind.
+    /// The copy is durable before the journal changes, and never replaces an earlier copy.
+    /// Discarding and appending are one step: no crash leaves a rewound journal without the record
+    /// of the rewind.
     pub fn truncate_to(
         disk: &dyn Disk,
         path: &Path,
@@ -61,7 +63,8 @@ impl Journal {
             let name = format!("journal.discarded-{last}");
             Some(save_beside(disk, path, &name, rest)?)
         };
-        // Replaced, not truncated: a crash must leave the old journal or the new one, never a third.
+        // Replaced, not truncated: a crash must leave the old journal or the new one, never a
+        // third.
         atomic_file::write(disk, path, &[kept, &following].concat(), Durability::Durable)?;
         Ok(moved)
     }

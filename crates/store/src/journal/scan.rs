@@ -1,8 +1,9 @@
 //! Verifies the lines of a journal, and distinguishes a torn last line from damage.
 //!
-//! One append is one line, and it is synced before the next one. A crash can therefore only leave a part
-//! of one line after the last good line. If its newline was written, it is the last byte of the file.
-//! Pages that were lost read as NUL bytes, which JSON never contains. Everything else is damage.
+//! One append is one line, and it is synced before the next one. A crash can therefore only leave a
+//! part of one line after the last good line. If its newline was written, it is the last byte of
+//! the file. Pages that were lost read as NUL bytes, which JSON never contains. Everything else is
+//! damage.
 
 use super::line::{self, Damage, Sum};
 use super::lines::Lines;
@@ -63,7 +64,8 @@ pub(super) fn scan(mut buffer: Vec<u8>, from: Cursor) -> Scanned {
     Scanned { lines, end, rest }
 }
 
-/// Classifies the bytes after the last good line. `damage` is the problem of the first line in them.
+/// Classifies the bytes after the last good line. `damage` is the problem of the first line in
+/// them.
 fn classify_rest(tail: &[u8], damage: Option<Damage>) -> Rest {
     // Without a newline the append was interrupted.
     let Some(damage) = damage else {

@@ -88,8 +88,8 @@ fn inside<'t>(of: &'t str, around: &[&str]) -> Option<&'t str> {
     around.contains(&outer).then(|| inner.strip_suffix('>')).flatten()
 }
 
-/// Returns all variants and fields, from these types on. The type of a field that is never written is
-/// not followed.
+/// Returns all variants and fields, from these types on. The type of a field that is never written
+/// is not followed.
 fn everything(
     shapes: &BTreeMap<String, Shape>,
     roots: [&str; 2],

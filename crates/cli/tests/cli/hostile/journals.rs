@@ -1,5 +1,5 @@
-//! A journal with valid checksums that an attacker wrote. Checksums detect damage, not malice: everyone
-//! who knows the format can compute them.
+//! A journal with valid checksums that an attacker wrote. Checksums detect damage, not malice:
+//! everyone who knows the format can compute them.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -55,7 +55,8 @@ fn links_in_raymond_directory_are_never_followed() {
     }
 }
 
-/// An ended run whose id is the name of a file in `home`, and a link from `.raymond/state` to `home`.
+/// An ended run whose id is the name of a file in `home`, and a link from `.raymond/state` to
+/// `home`.
 fn ended_beside_a_link(script: &str) -> Project {
     let project = Project::of(&[("wf/START.sh", script), ("home/settings.json", "precious")]);
     project.raymond("run wf --run-id settings");

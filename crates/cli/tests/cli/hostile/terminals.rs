@@ -2,8 +2,8 @@
 
 use crate::harness::{Output, Project};
 
-/// Sets a title, hides and clears, deletes, returns to the start of the line, and turns the direction
-/// of writing.
+/// Sets a title, hides and clears, deletes, returns to the start of the line, and turns the
+/// direction of writing.
 const HOSTILE: &str = "ev\u{1b}]0;x\u{7}\u{1b}[8m\u{1b}[2J\u{7f}\r\u{9b}2J\u{202e}\u{2066}il";
 
 /// Colours are forced, because a stream without them drops escape sequences by itself.

@@ -1,5 +1,5 @@
-//! A web page in a browser on this machine. It can send requests to loopback, also under its own host
-//! name if that resolves to loopback.
+//! A web page in a browser on this machine. It can send requests to loopback, also under its own
+//! host name if that resolves to loopback.
 
 use std::fs;
 use std::io::{Read as _, Write as _};

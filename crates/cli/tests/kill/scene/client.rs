@@ -56,8 +56,8 @@ impl Scene for Client {
         Outcome { results, charges, asked }
     }
 
-    /// If only owners are killed, every client finishes, and no prompt is sent twice. A client that was
-    /// ended is continued once for each end.
+    /// If only owners are killed, every client finishes, and no prompt is sent twice. A client that
+    /// was ended is continued once for each end.
     #[track_caller]
     fn audit(&self, expected: &Outcome, Strikes { ends, .. }: Strikes) {
         let found = self.outcome();

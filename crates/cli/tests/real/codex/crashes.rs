@@ -1,4 +1,5 @@
-//! Clients and owners that are killed during a turn: the thread is complete, and nothing is paid twice.
+//! Clients and owners that are killed during a turn: the thread is complete, and nothing is paid
+//! twice.
 
 use rustix::process::{Pid, Signal, kill_process};
 

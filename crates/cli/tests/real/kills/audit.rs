@@ -7,8 +7,8 @@ use super::scene::{CALL, GOTO, Kind, Scene};
 use crate::harness::Output;
 use crate::shown;
 
-/// Messages that the client adds to a conversation: after a prompt without an answer, and after it was
-/// asked to stop.
+/// Messages that the client adds to a conversation: after a prompt without an answer, and after it
+/// was asked to stop.
 const MADE_UP: [&str; 2] = ["No response requested.", "[Request interrupted by user"];
 
 /// The cost of the usual message, in micro-dollars.
@@ -94,8 +94,8 @@ fn history_is_whole(scene: &Scene) {
     }
 }
 
-/// Checks that each step has one conversation, however often it is continued. Only a client that was
-/// killed before it saved anything starts again from the beginning.
+/// Checks that each step has one conversation, however often it is continued. Only a client that
+/// was killed before it saved anything starts again from the beginning.
 #[track_caller]
 fn conversations_are_kept(scene: &Scene) {
     let requests = scene.stage.requests();

@@ -1,4 +1,5 @@
-//! A run whose turn can be killed at many points: the model waits, then the tool, then the model again.
+//! A run whose turn can be killed at many points: the model waits, then the tool, then the model
+//! again.
 
 use std::fs;
 
@@ -180,8 +181,8 @@ pub(crate) fn kill_clients(stage: &Stage) {
     wait_for_closed_requests(stage);
 }
 
-/// Waits until the model has noticed that its clients are gone, because a reply that is written into a
-/// connection that has just closed counts as delivered.
+/// Waits until the model has noticed that its clients are gone, because a reply that is written
+/// into a connection that has just closed counts as delivered.
 pub(crate) fn wait_for_closed_requests(stage: &Stage) {
     let is_open = |seen: &RecordedRequest| seen.outcome == RequestOutcome::Open;
     until("all requests are closed", || !stage.requests().iter().any(is_open));

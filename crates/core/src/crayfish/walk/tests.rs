@@ -7,7 +7,8 @@ use crate::crayfish::key::Iteration;
 use crate::crayfish::render;
 use crate::crayfish::stored::Stored;
 
-/// A walk without a scheduler: every step finishes at once, in the order in which branches reach it.
+/// A walk without a scheduler: every step finishes at once, in the order in which branches reach
+/// it.
 struct Walk {
     document: Document,
     vars: Map<String, Json>,

@@ -188,8 +188,8 @@ fn an_ended_worker_leaves_only_its_result() {
         serde_json::to_string(&play.run).unwrap().len()
     };
     let (few, many) = (after(&mut play, 10), after(&mut play, 990));
-    // One entry for each worker: its name, its parent and its result, 54 bytes here. Nothing else of
-    // an ended agent may stay, such as its visits or its turn.
+    // One entry for each worker: its name, its parent and its result, 54 bytes here. Nothing else
+    // of an ended agent may stay, such as its visits or its turn.
     assert!(many < few + 990 * 60, "{few} bytes grew to {many}");
     assert_eq!((play.run.born, play.run.ended.len(), play.run.live), (1001, 1000, 1));
 }

@@ -1,5 +1,5 @@
-//! Takes `call` and `function`: the callee gets a branch of the conversation, or a fresh one, and the
-//! caller waits for its result.
+//! Takes `call` and `function`: the callee gets a branch of the conversation, or a fresh one, and
+//! the caller waits for its result.
 
 use crate::agent::{Frame, Session};
 use crate::protocol::TagName;

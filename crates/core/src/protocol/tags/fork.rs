@@ -6,8 +6,8 @@
 use super::{Body, Follower, Tag, TagProblem, TagSpec};
 use crate::few::Few;
 
-/// Attribute names that a later release may give a meaning. They are refused now, because a workflow
-/// that used them as template variables would change its meaning then.
+/// Attribute names that a later release may give a meaning. They are refused now, because a
+/// workflow that used them as template variables would change its meaning then.
 const RESERVED: [&str; 10] = [
     "wait",
     "wait_timeout",

@@ -1,5 +1,5 @@
-//! The laws of the one fold: a viewer who joins a run sees the same as a viewer who watched from its
-//! start, and a reader of the past sees what was shown live.
+//! The laws of the one fold: a viewer who joins a run sees the same as a viewer who watched from
+//! its start, and a reader of the past sees what was shown live.
 
 use std::fs;
 use std::path::Path;

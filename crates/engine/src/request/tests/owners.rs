@@ -11,8 +11,8 @@ use raymond_store::lock::Claim;
 
 use super::*;
 
-/// A disk on which another process takes the lock of a run just before this process does, a given number
-/// of times, and releases it before this process reads the owner.
+/// A disk on which another process takes the lock of a run just before this process does, a given
+/// number of times, and releases it before this process reads the owner.
 #[derive(Debug)]
 struct Contended {
     memory: Memory,

@@ -18,8 +18,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Returns the name of a file without its folder, or `None` for a folder. The caller has checked the
-    /// path.
+    /// Returns the name of a file without its folder, or `None` for a folder. The caller has
+    /// checked the path.
     pub(super) fn place(&mut self, path: &str) -> Result<Option<String>, ArchiveError> {
         let whole = path.strip_suffix('/').unwrap_or(path);
         if let Some(first) = self.seen.insert(whole.to_lowercase(), path.to_owned()) {

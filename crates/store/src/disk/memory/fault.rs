@@ -12,8 +12,8 @@ pub enum DiskFault {
     Short(usize),
     /// From this call on the disk has no free byte, until something is removed or truncated.
     Full,
-    /// The sync fails. Each dirty page of the file is written or lost. The page cache still contains all
-    /// of them, and no later sync writes them: Linux behaves like this.
+    /// The sync fails. Each dirty page of the file is written or lost. The page cache still
+    /// contains all of them, and no later sync writes them: Linux behaves like this.
     LostSync,
     /// The call fails with this kind and does nothing. Any call.
     Fail(io::ErrorKind),

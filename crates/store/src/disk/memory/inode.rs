@@ -1,9 +1,9 @@
 //! The content of a simulated file: the bytes that are read, the durable bytes, and all versions of
 //! pages in between.
 //!
-//! A page that was written since the last sync may survive a crash in any of its versions, independently
-//! of all other pages. The size may be any size that the file had, or end at a page. A lost page inside
-//! the surviving size reads as zeros.
+//! A page that was written since the last sync may survive a crash in any of its versions,
+//! independently of all other pages. The size may be any size that the file had, or end at a page.
+//! A lost page inside the surviving size reads as zeros.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! The names of a simulated disk: the current names, the durable names, and the changes in between.
 //!
-//! Each change that was not synced survives a crash or not, independently of the others. A rename is one
-//! change. A file is lost if its directory does not survive.
+//! Each change that was not synced survives a crash or not, independently of the others. A rename
+//! is one change. A file is lost if its directory does not survive.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -141,7 +141,8 @@ impl Tree {
     /// Cuts the power.
     pub(super) fn crash(&mut self, dice: &mut Dice) {
         for change in self.pending.drain(..) {
-            // Without a sync the order of changes on the disk is undefined, so each has its own chance.
+            // Without a sync the order of changes on the disk is undefined, so each has its own
+            // chance.
             if dice(2) == 1 {
                 change.apply(&mut self.durable);
             }

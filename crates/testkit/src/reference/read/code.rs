@@ -62,8 +62,8 @@ fn mark_spans(text: &str, paragraph: Range<usize>, code: &mut [bool]) {
     let runs = runs(&text.as_bytes()[paragraph.clone()]);
     let mut open = 0;
     while open < runs.len() {
-        // Searched again for each opening. That is quadratic, and core must be linear; here only the
-        // rule counts.
+        // Searched again for each opening. That is quadratic, and core must be linear; here only
+        // the rule counts.
         let close = (open + 1..runs.len()).find(|close| runs[*close].len() == runs[open].len());
         if let Some(close) = close {
             let (start, end) = (runs[open].start, runs[close].end);
