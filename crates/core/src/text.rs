@@ -143,7 +143,7 @@ mod tests {
         #[error("{text}")]
         struct Layered {
             text: &'static str,
-            source: Option<Box<Layered>>,
+            source: Option<Box<Self>>,
         }
         let check = |texts: [&'static str; 3], expected: &str| {
             let [outer, middle, inner] = texts;

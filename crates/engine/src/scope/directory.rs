@@ -38,7 +38,7 @@ pub(super) fn load(directory: &Path, start: Start) -> Result<LoadedScope, ScopeE
                 warnings.push(left_out(&name, "broken-link", "the link leads nowhere"));
             }
             EntryKind::Special => {
-                warnings.push(left_out(&name, "not-a-file", "this is not a file"))
+                warnings.push(left_out(&name, "not-a-file", "this is not a file"));
             }
         }
     }
