@@ -34,7 +34,7 @@ pub fn with_causes(error: &(dyn Error + 'static)) -> String {
     let causes = iter::successors(error.source(), |cause: &&dyn Error| (*cause).source());
     causes.fold(error.to_string(), |message, cause| {
         let cause = cause.to_string();
-        // Transparent errors and some libraries end their own message with that of the cause.
+        // Transparent errors and some libraries end their own message with the message of the cause.
         if message.ends_with(&cause) { message } else { format!("{message}: {cause}") }
     })
 }
