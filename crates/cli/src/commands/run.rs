@@ -126,15 +126,11 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
     // also starts without them.
     settings.replayed_backend = backends::uses_only_replies(&settings).then_some(usual);
     let catalog = backends::catalog();
-    let requirements = Requirements { settings: &settings, catalog: &catalog };
+    let needs = Requirements { settings: &settings, catalog: &catalog };
     let check_more = |reachable: &Reachability<'_>| {
         let strict = strict_budget::warnings(&settings, reachable);
-        [
-            requirements.of_start(reachable),
-            backends::unsupported_options(&settings, reachable),
-            strict,
-        ]
-        .concat()
+        [needs.of_start(reachable), backends::unsupported_options(&settings, reachable), strict]
+            .concat()
     };
     // All checks of the workflow happen in one pass, so that the user sees every mistake at once.
     let prepared = match &vars {

@@ -172,7 +172,8 @@ impl<T> Setting<T> {
     fn default_note(&self, shown: FlagDefault) -> Option<String> {
         let takes_value = self.flag.is_some_and(|flag| !flag.value_name.is_empty());
         let default = (self.default)(&Settings::default()).filter(|_| takes_value);
-        let text = default.map(|value| self.text(&value)).or(self.unset.map(str::to_owned))?;
+        let text =
+            default.map(|value| self.text(&value)).or_else(|| self.unset.map(str::to_owned))?;
         let text = match shown {
             FlagDefault::NewRun => text.as_str(),
             FlagDefault::Unchanged => "unchanged",

@@ -43,9 +43,11 @@ pub fn prepare(
     let parsed = Document::parse(document).map_err(|mut problems| {
         // The user fixes the document and its schemas together, so both are reported. A schema that
         // already has a problem is not reported twice.
-        let told: BTreeSet<String> = problems.iter().map(|problem| problem.path.clone()).collect();
-        let untold = validate::schemas(document).into_iter().filter(|(at, _)| !told.contains(at));
-        problems.extend(untold.flat_map(|(at, source)| schema_problems(source, &at, library)));
+        let reported: BTreeSet<String> =
+            problems.iter().map(|problem| problem.path.clone()).collect();
+        let unreported =
+            validate::schemas(document).into_iter().filter(|(at, _)| !reported.contains(at));
+        problems.extend(unreported.flat_map(|(at, source)| schema_problems(source, &at, library)));
         validate::in_order(problems)
     })?;
     // Pinned with its schemas: a resume must not depend on files that may have changed.
@@ -62,8 +64,8 @@ pub fn prepare(
     // The document was checked above, so a mistake here is a bug in Raymond.
     let found = Definition::parse(loaded.files.clone(), &EntryPoint::Steps, PLATFORM);
     let broken = |found: Vec<Diagnostic>| {
-        let told = |found: Diagnostic| Problem::new("", ProblemCode::Internal, found.message);
-        found.into_iter().map(told).collect::<Vec<_>>()
+        let problem = |found: Diagnostic| Problem::new("", ProblemCode::Internal, found.message);
+        found.into_iter().map(problem).collect::<Vec<_>>()
     };
     let definition = found.map_err(broken)?.definition;
     Ok(Prepared { loaded, definition, warnings: Vec::new() })
@@ -96,8 +98,9 @@ pub(crate) fn file_problem_code(fault: &WorkspaceError) -> ProblemCode {
 pub fn load(path: &Path) -> Result<Prepared, PrepareError> {
     let bytes = std::fs::read(path).map_err(|error| unreadable(path, error))?;
     let invalid = |problems: Vec<Problem>| {
-        let told = |problem: Problem| Diagnostic::error(problem.code.as_str(), problem.to_string());
-        PrepareError::Invalid(problems.into_iter().map(told).collect())
+        let diagnostic =
+            |problem: Problem| Diagnostic::error(problem.code.as_str(), problem.to_string());
+        PrepareError::Invalid(problems.into_iter().map(diagnostic).collect())
     };
     let document = reading::read(&bytes).map_err(|why| invalid(vec![why.into()]))?;
     prepare(&document, &Map::new(), path, &NoLibrary).map_err(invalid)
