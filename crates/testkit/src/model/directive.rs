@@ -110,7 +110,7 @@ fn usage(rest: &str) -> Result<Usage, String> {
     Ok(usage)
 }
 
-/// `429 type=rate_limit_error retry-after=3 header:x-should-retry=true message=the rest of the line`
+/// `429 type=rate_limit retry-after=3 header:x-should-retry=true message=the rest of the line`
 fn error(rest: &str) -> Result<Failure, String> {
     let (entries, message) = match rest.split_once("message=") {
         Some((entries, message)) => (entries, Some(message)),

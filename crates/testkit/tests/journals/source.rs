@@ -190,8 +190,8 @@ fn snake(name: &str) -> String {
 fn source_types_are_parsed() {
     let text = "#[serde(rename_all = \"snake_case\")]\npub enum Sample {\n    /// One.\n    \
         OneThing,\n    /// Two.\n    Two(Box<Other>),\n    /// Three.\n    Three {\n        \
-        /// A field.\n        #[serde(default, skip_serializing_if = \"Option::is_none\")]\n
-        /// \
+        /// A field.\n        \
+        #[serde(default, skip_serializing_if = \"Option::is_none\")]\n        \
         first: Option<u32>,\n        /// Another.\n        second: Vec<Other>,\n    },\n    \
         Four { a: u32, b: Map<u32, Other> },\n}\nrest";
     let field = |name: &str, of: &str, may_be_absent| Field {
