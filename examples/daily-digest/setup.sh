@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes try/, with two feeds and what renders a digest.
+# Creates try/ with two feeds and a script that renders a digest.
 set -euo pipefail
 unset CDPATH
 cd "$(dirname "$0")"
@@ -18,7 +18,7 @@ cat > feeds/support.jsonl <<'DATA'
 DATA
 cat > render.sh <<'CODE'
 #!/usr/bin/env bash
-# The digest of a day, from the parts that were kept.
+# Prints the digest of a day, from the files that `keep` wrote to parts/.
 set -euo pipefail
 echo "# Digest of $1"
 jq -r '

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes try/, a git repository with two issues.
+# Creates try/: a git repository with two issues.
 set -euo pipefail
-unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # a repository around this one is left alone
+unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # leave an enclosing repository alone
 cd "$(dirname "$0")"
 [ ! -e try ] || { echo 'try/ is there already: remove it first' >&2; exit 1; }
 mkdir -p try/issues try/tests
@@ -12,7 +12,7 @@ git config user.email you@example.org
 git config commit.gpgsign false
 
 printf 'Count words, too\n\n`./stats.sh FILE` prints lines. It should print words as well.\n' > issues/195.md
-printf 'Rename a variable\n\nNobody likes its name.\n' > issues/196.md
+printf 'Rename a variable\n\nIts name is misleading.\n' > issues/196.md
 printf 'echo "lines: $(wc -l < "$1")"\n' > stats.sh
 cat > test.sh <<'CODE'
 #!/usr/bin/env bash

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes try/, a small git repository with two bugs.
+# Creates try/: a small git repository with two bugs.
 set -euo pipefail
-unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # a repository around this one is left alone
+unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # leave an enclosing repository alone
 cd "$(dirname "$0")"
 [ ! -e try ] || { echo 'try/ is there already: remove it first' >&2; exit 1; }
 mkdir try
@@ -19,7 +19,7 @@ shorten() { printf '%s\n' "${1:0:$2}"; }
 CODE
 cat > test.sh <<'CODE'
 #!/usr/bin/env bash
-# Every test is a function call and what it prints.
+# Every test is a function call and its expected output.
 code=0
 for test in tests/*; do
   IFS='|' read -r call expected < "$test"

@@ -17,7 +17,7 @@ case "$1 $2 $(option --json)" in
   'pr list url') cat "pulls/$(option --head)/url" 2> /dev/null || true ;;
   'pr create ')
     pull="pulls/$(option --head)"
-    mkdir "$pull" # a second one is an error
+    mkdir "$pull" # fails if the branch has a pull request
     { option --title && echo && cat "$(from)"; } > "$pull/text"
     echo "https://example.org/pull/1" | tee "$pull/url"
     ;;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes try/: a git repository with its origin, a tracker with one issue, and a `gh` that knows both.
+# Creates try/: a git repository with an origin, a tracker with one issue, and the tracker's `gh`.
 set -euo pipefail
-unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # a repository around this one is left alone
+unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # leave an enclosing repository alone
 cd "$(dirname "$0")"
 [ ! -e try ] || { echo 'try/ is there already: remove it first' >&2; exit 1; }
 mkdir -p try/bin try/tracker/{issues,comments,pulls}

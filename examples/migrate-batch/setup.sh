@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes try/, a git repository with four packages, three of which use the old function.
+# Creates try/: a git repository with four packages. Three of them use the old function.
 set -euo pipefail
-unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # a repository around this one is left alone
+unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # leave an enclosing repository alone
 cd "$(dirname "$0")"
 [ ! -e try ] || { echo 'try/ is there already: remove it first' >&2; exit 1; }
 mkdir try
@@ -16,7 +16,7 @@ cat > lib/log.sh <<'CODE'
 old_log() { echo "$1"; }
 log() { echo "$1: $2"; }
 CODE
-package() { # name, program, what it prints after the migration
+package() { # name, program, its output after the migration
   mkdir "packages/$1"
   printf '. ../../lib/log.sh\n%s\n' "$2" > "packages/$1/run.sh"
   cat > "packages/$1/check.sh" <<CODE

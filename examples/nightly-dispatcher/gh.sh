@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Stands in for `gh`: issues are files in try/tracker. The second one is filed after the first look.
+# Stands in for `gh`: issues are files in try/tracker. The first look lists only one issue.
 set -euo pipefail
 cd "$(dirname "$0")/../tracker"
 case "$1 $2" in

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes try/: a git repository, a tracker with two issues, and a `gh` that knows it.
+# Creates try/: a git repository, a tracker with two issues, and the tracker's `gh`.
 set -euo pipefail
-unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # a repository around this one is left alone
+unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # leave an enclosing repository alone
 cd "$(dirname "$0")"
 [ ! -e try ] || { echo 'try/ is there already: remove it first' >&2; exit 1; }
 mkdir -p try/bin try/tracker/issues try/project

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whether the result of a round counts: nothing is open, and the tests pass.
+# Accepts the result of a round if no item is open and the tests pass.
 set -euo pipefail
 
 if grep -F -- '- [ ]' TODO.md; then echo 'is still open'; exit 1; fi

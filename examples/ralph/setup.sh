@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes try/, a git repository with a list of two things to do.
+# Creates try/: a git repository with a list of two things to do.
 set -euo pipefail
-unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # a repository around this one is left alone
+unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # leave an enclosing repository alone
 cd "$(dirname "$0")"
 [ ! -e try ] || { echo 'try/ is there already: remove it first' >&2; exit 1; }
 mkdir -p try/tests

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes try/, a small git repository with two bugs.
+# Creates try/: a small git repository with two bugs.
 set -euo pipefail
-unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # a repository around this one is left alone
+unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # leave an enclosing repository alone
 cd "$(dirname "$0")"
 [ ! -e try ] || { echo 'try/ is there already: remove it first' >&2; exit 1; }
 mkdir try
@@ -28,7 +28,7 @@ done
 exit $code
 CODE
 cat > check.sh <<'CODE'
-# The tests as JSON: whether they pass, and the end of what they say.
+# Prints the test result as JSON: whether the tests pass, and the end of their output.
 if output=$(bash test.sh 2>&1); then ok=true; else ok=false; fi
 jq -n --argjson ok "$ok" --arg output "$(tail -c 4000 <<< "$output")" '{$ok, $output}'
 CODE

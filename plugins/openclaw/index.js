@@ -1,7 +1,8 @@
 /**
- * The entry that OpenClaw loads: one optional tool, and an end for its calls when the gateway stops.
+ * The entry point that OpenClaw loads: registers one optional tool, and ends its calls when the
+ * gateway stops.
  *
- * The work is done by the raymond binary; see lib/tool.js for what happens around it.
+ * The raymond binary does the work. See lib/tool.js for the calls of the binary.
  */
 
 import { definePluginEntry } from "openclaw/plugin-sdk/plugin-entry";

@@ -1,13 +1,15 @@
 //! `cargo xtask words`: finds phrases that readers stumbled over.
 //!
 //! The list is `xtask/words.txt`. The search covers what people read: comments, string literals and
-//! function names of Rust sources, and the prose of Markdown pages. Code in backticks and in fences
-//! is left out, because identifiers follow rules of their own. String literals of tests and the
-//! inputs of the fuzzer are left out too: they are data, and may contain any words.
+//! function names of Rust sources, the prose of Markdown pages, and the comments of scripts and
+//! configuration files. Code in backticks and in fences is left out, because identifiers follow
+//! rules of their own. String literals of tests and the inputs of the fuzzer are left out too: they
+//! are data, and may contain any words.
 
 mod phrases;
 mod prose;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +25,7 @@ pub(crate) fn words(paths: &[&str]) -> Result<()> {
     let phrases = phrases::parse(&fs::read_to_string(&list)?).context("xtask/words.txt")?;
     let files = readable_files(paths)?;
     // A mistyped path would otherwise pass without a check.
-    ensure!(!files.is_empty(), "no Rust or Markdown file below {paths:?}");
+    ensure!(!files.is_empty(), "no readable file below {paths:?}");
     let mut found = 0;
     for file in &files {
         for line in check_file(&top, file, &phrases) {
@@ -52,17 +54,28 @@ fn readable_files(paths: &[&str]) -> Result<Vec<PathBuf>> {
 
 pub(crate) fn is_readable(path: &str) -> bool {
     let is_input = path.starts_with("fuzz/corpus/");
-    let extension = Path::new(path).extension();
-    !is_input && extension.is_some_and(|extension| extension == "rs" || extension == "md")
+    let extension = Path::new(path).extension().and_then(OsStr::to_str).unwrap_or_default();
+    !is_input && (["rs", "md"].contains(&extension) || comment_marks(extension).is_some())
+}
+
+/// The marks of comments, for files of which only the comments are prose.
+fn comment_marks(extension: &str) -> Option<&'static [&'static str]> {
+    match extension {
+        "sh" | "toml" | "yaml" | "yml" => Some(&["#"]),
+        "js" => Some(&["//", "/**", "*"]),
+        _ => None,
+    }
 }
 
 fn check_file(top: &Path, file: &Path, phrases: &[Phrase]) -> Vec<String> {
     let path = top.join(file);
     // Git lists a file until its removal is committed.
     let Ok(text) = fs::read_to_string(&path) else { return Vec::new() };
-    let sentences = match file.extension() {
-        Some(extension) if extension == "rs" => prose::of_rust(&text, prose::Strings::of(file)),
-        _ => prose::of_markdown(&text),
+    let extension = file.extension().and_then(OsStr::to_str).unwrap_or_default();
+    let sentences = match (extension, comment_marks(extension)) {
+        ("rs", _) => prose::of_rust(&text, prose::Strings::of(file)),
+        (_, Some(marks)) => prose::of_comments(&text, marks),
+        (_, None) => prose::of_markdown(&text),
     };
     let mut findings = Vec::new();
     for sentence in sentences {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Step 1: somebody who knows nothing else picks the issue.
+# Step 1: a function with an empty conversation picks the issue.
 set -euo pipefail
 
 changes=$(git status --porcelain)

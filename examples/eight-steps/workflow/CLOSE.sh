@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Step 8: commits and closes. Run again, it finds nothing left to do.
+# Step 8: commits the change and closes the issue. If the script runs again, it changes nothing.
 set -euo pipefail
 
 message=${RAYMOND_RESULT_FILE:-/dev/null}           # an agent may forget its `input`
@@ -8,7 +8,7 @@ if [ ! -e "issues/$issue.md" ] && [ ! -e "issues/closed/$issue.md" ]; then
   echo '<goto input="yes, but the commit message must end with (closes #NUMBER): the issue that you work on">COMMIT</goto>'
   exit
 fi
-# REVIEW and COMMIT may have mended something since TEST.
+# The agent may have edited files in REVIEW or COMMIT, so the tests run again.
 if ! output=$(./test.sh 2>&1); then
   output=$(tail -n 40 <<< "$output" | sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g')
   echo "<goto input=\"no: the tests fail:

@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# Where `then` leads: out of the call, or, when nobody called, to the end.
+# The target of `then`. Returns from the call; without a caller, this ends the agent.
 echo '<result>not done: too many rounds</result>'

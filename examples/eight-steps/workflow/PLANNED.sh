@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Step 4: the plan is in a file, so the conversation about it can go.
+# Step 4: the plan is in a file, so a reset can discard the conversation about it.
 set -euo pipefail
 
 plan=$(tr -d '[:space:]' < "$RAYMOND_RESULT_FILE")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Where `then` leads. PLAN was called, so whoever stands in for it must return, too.
+# The target of `then`. A call led to PLAN, so the state that replaces PLAN must return, too.
 set -euo pipefail
 
 plan=$(git ls-files --others --modified -- plans | head -n 1)

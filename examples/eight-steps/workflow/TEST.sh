@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Step 5: the script decides when the call returns.
+# Step 5: this script, not the agent, decides when the call returns.
 set -euo pipefail
 
 if output=$(./test.sh 2>&1); then

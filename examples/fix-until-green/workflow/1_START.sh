@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every step becomes a commit of everything that changed, so the run starts from a clean tree.
+# Every commit of the run contains all changes, so the run must start from a clean tree.
 set -euo pipefail
 
 work=".work/$RAYMOND_RUN_ID"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Where `then` leads when FIX has had its visits. The green steps stay; the rest goes into the stash.
+# The target of `then`, when FIX has no visits left. Keeps the commits and stashes other edits.
 set -euo pipefail
 
 work=".work/$RAYMOND_RUN_ID"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Nothing passes that edits the tests: such edits are undone, and the agent is told.
+# Undoes edits to the tests, and reports them to the agent.
 set -euo pipefail
 
 protected=(test.sh tests)                           # your tests
 
 work=".work/$RAYMOND_RUN_ID"
 base=$(cat "$work/base")
-# Under the key of this visit: a guard that was cut off still knows what it undid.
+# The file is named after this visit, so an interrupted guard still knows what it undid.
 touched="$work/touched.$RAYMOND_VISIT"
 {
   git diff --name-only "$base" -- "${protected[@]}"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs the tests. A step that turns tests green, and none red, becomes a commit.
+# Runs the tests. Commits the changes if they fix tests and break none.
 set -euo pipefail
 
 run_tests() { ./test.sh; }                          # your test command
-failing() { sed -n 's/^not ok //p' "$1"; }          # how it names a test that fails
+failing() { sed -n 's/^not ok //p' "$1"; }          # how it reports a failing test
 
 work=".work/$RAYMOND_RUN_ID"
 quoted() { sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g'; }
@@ -14,7 +14,8 @@ failing "$work/output" | sort > "$work/now"
 [ "$code" -eq 0 ] || [ -s "$work/now" ] || echo 'the build' > "$work/now"
 [ "$code" -ne 0 ] || : > "$work/now"
 
-# Compared with the last commit. Run again after a crash, there is nothing left to commit.
+# Compares with the failures at the last commit. If the script runs again after a crash, the commit
+# may exist already; then git finds nothing to commit.
 [ -e "$work/before" ] || cp "$work/now" "$work/before"
 green=$(comm -23 "$work/before" "$work/now" | paste -sd, | sed 's/,/, /g')
 red=$(comm -13 "$work/before" "$work/now")
@@ -30,13 +31,14 @@ if [ "$code" -eq 0 ]; then
   exit
 fi
 
-# How often in a row the same tests failed. The key of the visit counts a repeated visit once.
+# Counts how often in a row the same tests failed. Each line starts with the key of its visit, so a
+# repeated visit counts once.
 grep -qsF "$RAYMOND_VISIT " "$work/seen" || echo "$RAYMOND_VISIT $(cksum < "$work/now")" >> "$work/seen"
 times=$(awk '{ times = $2 == last ? times + 1 : 1; last = $2 } END { print times }' "$work/seen")
 report=$({ echo "failing: $(paste -sd' ' "$work/now")"; echo; tail -n 40 "$work/output"; } | quoted)
 
 if [ $((times % 3)) -eq 0 ]; then
-  # A dead end: its edits go into the stash, and a fresh conversation begins at the last commit.
+  # A dead end: stash the edits, and start a fresh conversation from the last commit.
   git stash push --quiet --include-untracked --message "dead end of $RAYMOND_RUN_ID"
   echo "<reset input=\"$report
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Picks an issue and makes its branch. `--input 12` picks for you.
+# Picks an issue and creates its branch. `--input 12` picks issue 12.
 set -euo pipefail
 
-base=main                                           # what branches start from
+base=main                                           # the base of new branches
 next_issue() { gh issue list --label agent --limit 1 --json number --jq '.[].number'; }
 read_issue() { gh issue view "$1" --json title,body --jq '.title + "\n\n" + .body'; }
 
@@ -11,7 +11,7 @@ mkdir -p "$work" && echo '*' > .work/.gitignore
 changes=$(git status --porcelain)
 [ -z "$changes" ] || { echo 'commit or stash your own changes first' >&2; exit 1; }
 
-# Picked once: run again after a crash, it is the same issue.
+# Stores the choice, so that a repeat after a crash picks the same issue.
 issue=${RAYMOND_INPUT:-}
 [ ! -s "$work/issue" ] || issue=$(cat "$work/issue")
 [ -n "$issue" ] || issue=$(next_issue)

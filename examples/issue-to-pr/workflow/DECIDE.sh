@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The first word of the review decides; whatever is not `accept`, in any case, is a rejection.
+# The first word of the review decides. Every word except `accept` and `accepted` is a rejection.
 set -euo pipefail
 
 verdict=$(grep -om1 '[[:alpha:]]\+' "$RAYMOND_RESULT_FILE" | head -n 1 || true)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Says on the issue, once for each run, why a person is needed. Unfinished edits go into the stash.
+# Comments on the issue, once for each run, why it needs a person. Stashes unfinished edits.
 set -euo pipefail
 
 comments() { gh issue view "$1" --json comments --jq '.comments[].body'; }
@@ -10,7 +10,7 @@ issue=$(cat "$work/issue")
 mark="(run $RAYMOND_RUN_ID)"
 reason=${RAYMOND_RESULT_FILE:-/dev/null}            # an agent may forget its `input`
 if [ ! -s "$reason" ]; then
-  # The second time PLAN has had its visits, and this comes back as the reason.
+  # If PLAN has no visits left, its `then` leads back here, with this input as the reason.
   echo '<goto input="A person should decide something, but the question was left out.">PLAN</goto>'
   exit
 fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Looks before it creates: run again, or by another run, it finds the pull request that is there.
+# Looks for an open pull request first, so that a repeat or another run creates no second one.
 set -euo pipefail
 
 existing_pr() { gh pr list --head "$1" --state open --json url --jq '.[].url'; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Believes the tests, not the agent. What passes is committed and reviewed.
+# Trusts the tests, not the agent. If they pass, commits the change and asks for a review.
 set -euo pipefail
 
 verify() { ./test.sh; }                             # your test command

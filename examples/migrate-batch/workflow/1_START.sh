@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One worker for each item, in the item's own directory.
+# Forks a worker for each item, in the item's own directory.
 set -euo pipefail
 
 list() { git grep -lF old_log -- 'packages/*/run.sh' | xargs -rn 1 dirname; } # your items: directories
@@ -7,7 +7,7 @@ list() { git grep -lF old_log -- 'packages/*/run.sh' | xargs -rn 1 dirname; } # 
 desk="$PWD/.work/$RAYMOND_RUN_ID"
 mkdir -p "$desk/outcome" "$desk/output" && echo '*' > .work/.gitignore
 
-# Listed once: run again after a crash, these are the same items in the same order.
+# Stores the list, so that a repeat after a crash has the same items in the same order.
 if [ ! -e "$desk/items" ]; then
   changes=$(git status --porcelain)
   [ -z "$changes" ] || { echo 'commit or stash your own changes first' >&2; exit 1; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs in the item's directory. What passes is committed, and nothing beside it.
+# Runs in the item's directory. Commits an item that passes, and nothing else.
 set -euo pipefail
 
 check() { ./check.sh; }                             # your check of one item
@@ -13,7 +13,7 @@ $tail\">MIGRATE</goto>"
   exit
 fi
 
-# The workers share one repository: one of them commits at a time.
+# The workers share one repository, so only one of them may commit at a time.
 exec 9> "$desk/lock" && flock 9
 git add --all .
 git diff --cached --quiet -- . || git commit --quiet --message "migrate $item" -- .

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every worker writes its outcome; whoever then sees all of them writes the report.
+# Every worker writes its outcome. A worker that then sees all outcomes writes the report.
 set -euo pipefail
 
 desk=$RAYMOND_ATTR_DESK

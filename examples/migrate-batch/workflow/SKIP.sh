@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Where `then` leads: the item stays as it was, and the others are not held up.
+# The target of `then`: restores the item and reports it. The other workers continue.
 set -euo pipefail
 
 exec 9> "$RAYMOND_ATTR_DESK/lock" && flock 9

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A parent does not wait for its workers: it says where their report will be.
+# The parent does not wait for its workers, so it prints where their report will be.
 set -euo pipefail
 
 desk=".work/$RAYMOND_RUN_ID"

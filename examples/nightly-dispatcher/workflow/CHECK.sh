@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Believes the tests, not the agent.
+# Trusts the tests, not the agent.
 set -euo pipefail
 
 check() { ./test.sh; }                              # your test command

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Where `then` leads: the worktree stays as it is, for a person to look at in the morning.
+# The target of `then`: leaves the worktree as it is, so that a person can look at it.
 set -euo pipefail
 
 echo "<result>night-$RAYMOND_ATTR_ISSUE is not ready: look at $PWD</result>"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Looks for new issues, forks a worker for each, and looks again. A ring of scripts has no
-# `max_visits`: it ends itself, after so many looks.
+# Looks for new issues, forks a worker for each, and looks again. Scripts have no
+# `max_visits`, so this script counts its looks and ends the loop itself.
 set -euo pipefail
 
 looks=${RAYMOND_VAR_LOOKS:-96} every=${RAYMOND_VAR_EVERY:-5m} # eight hours
@@ -13,17 +13,17 @@ grep -qsxF "$RAYMOND_VISIT" "$desk/looks" || echo "$RAYMOND_VISIT" >> "$desk/loo
 look=$(wc -l < "$desk/looks")
 [ "$look" -eq 1 ] || sleep "$every"
 
-# A tracker that does not answer makes a look without issues, not the end of the night.
+# If the tracker does not answer, this look finds no issues, and the night continues.
 issues=$(open_issues) || { echo "look $look: the tracker does not answer" >&2; issues=''; }
 forks=''
 for issue in $issues; do
   [[ "$issue" =~ ^[0-9]+$ ]] || continue
-  # A branch means that somebody has it. If that was this very visit, before it was cut off, the fork
-  # did not happen yet: the key of the visit tells.
+  # If the branch exists, a worker already has the issue. The exception: this visit created the
+  # branch and was interrupted before the fork. Then `taken` contains the key of this visit.
   if git show-ref --quiet "refs/heads/night-$issue"; then
     [ "$(cat "$desk/taken/$issue" 2> /dev/null)" = "$RAYMOND_VISIT" ] || continue
   fi
-  # Read before it is taken: what cannot be read is left to the next look.
+  # Reads the issue before taking it. If that fails, the next look tries again.
   text="$desk/issues/$issue"
   if [ ! -e "$text" ]; then
     read_issue "$issue" > "$text.new" || { echo "look $look: issue $issue cannot be read" >&2; continue; }

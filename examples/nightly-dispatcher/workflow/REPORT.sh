@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The last look is over; workers may still work. Their results are in `raymond show`.
+# The last look is over, but workers may still run. `raymond show` prints their results.
 set -euo pipefail
 
 desk=".work/$RAYMOND_RUN_ID"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks a pull request out, beside your own work, and starts three reviewers. `--input 7` names it.
+# Checks out pull request 7 for `--input 7`, beside your own work, and starts three reviewers.
 set -euo pipefail
 
 check_out() { gh pr checkout "$1" --detach > /dev/null; }
@@ -11,7 +11,7 @@ pr=${RAYMOND_INPUT:-}
 desk=".work/$RAYMOND_RUN_ID"
 mkdir -p "$desk"/{findings,order,dropped,proofs,reviewed} && echo '*' > .work/.gitignore
 echo "$pr" > "$desk/pr"
-# A worktree of its own; what a try that was cut off has left of it goes first.
+# Creates a separate worktree. First removes an incomplete one that an interrupted attempt created.
 rm -rf "$desk/tree"
 git worktree add --quiet --force --detach "$desk/tree"
 (cd "$desk/tree" && check_out "$pr")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One comment, once for each run.
+# Posts one comment for each run.
 set -euo pipefail
 
 comments() { gh pr view "$1" --json comments --jq '.comments[].body'; }
@@ -8,7 +8,7 @@ comment() { gh pr comment "$1" --body-file "$2"; }
 desk=".work/$RAYMOND_RUN_ID"
 pr=$(cat "$desk/pr")
 mark="(run $RAYMOND_RUN_ID)"
-with() { # verdict: the findings that have it, in order; those nobody tried have none
+with() { # verdict: prints its findings, in order; untried findings have an empty verdict
   while read -r finding; do
     if [ "$(cat "$desk/proofs/$finding" 2> /dev/null)" = "$1" ]; then echo "$finding"; fi
   done < "$desk/list"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Takes the next finding that nobody has tried to prove; at most ten, the worst of each reviewer first.
+# Takes the next untried finding: at most ten in all, the worst of each reviewer first.
 set -euo pipefail
 
 desk=".work/$RAYMOND_RUN_ID"

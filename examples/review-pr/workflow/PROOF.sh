@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Believes the test, not the agent: only exit code 1 proves a bug. Then the tree is as it was.
+# Trusts the test, not the agent: only exit code 1 proves a bug. Then restores the worktree.
 set -euo pipefail
 
-test=tests/proof.sh                                 # as PROVE.md says
+test=tests/proof.sh                                 # the same file as in PROVE.md
 run_test() { timeout 120 bash "$test"; }
 
-# It runs in the worktree, like PROVE: nowhere else is anything put back.
+# Like PROVE, this script runs in the worktree. It must not restore files anywhere else.
 desk=..
 [ "$(git rev-parse --show-toplevel)" = "$(pwd -P)" ] || { echo 'the worktree is gone' >&2; exit 1; }
 finding=$(cat "$desk/current")
 kept="$desk/proofs/$finding.test"
 
-# Kept first: cut off below, the next try finds it here.
+# Copies the test first, so that a repeat after an interruption still finds it.
 [ ! -e "$test" ] || cp "$test" "$kept"
 verdict='not proven'
 if [ -e "$kept" ]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A finding counts only if the line that it quotes exists. The same line counts once.
+# Keeps a finding only if its quoted line exists. Findings for the same line count once.
 set -euo pipefail
 
 desk=".work/$RAYMOND_RUN_ID"
@@ -31,8 +31,8 @@ while IFS= read -r text || [ -n "$text" ]; do
   esac
 done < "$RAYMOND_RESULT_FILE"
 
-# Whoever sees three reviews first goes on, and only that one. The name in the link lets it go on
-# again when it was cut off here.
+# Only the first worker that sees all three reviews continues. The link contains its name, so the
+# same worker continues again if it was interrupted here.
 : > "$desk/reviewed/$RAYMOND_AGENT_ID"
 if [ "$(find "$desk/reviewed" -type f | wc -l)" -eq 3 ] &&
   { ln -s "$RAYMOND_AGENT_ID" "$desk/last" 2> /dev/null || [ "$(readlink "$desk/last")" = "$RAYMOND_AGENT_ID" ]; }; then

@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# A function's result is taken byte for byte. Code in an attribute would have to be quoted.
+# A function returns its result byte for byte. Code in an attribute would need escapes.
 echo '<function return="QUOTES">REVIEW</function>'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A parent does not wait for its workers: the last reviewer goes on.
+# The parent does not wait for its workers: the last reviewer continues the review.
 set -euo pipefail
 
 echo "<result>the review will be in .work/$RAYMOND_RUN_ID/comment.md</result>"

@@ -1,5 +1,5 @@
 /**
- * Where the binary is, and what of the gateway's environment it may see.
+ * Finds the binary, and selects the variables of the gateway's environment that it may see.
  */
 
 import { constants } from "node:fs";
@@ -7,7 +7,7 @@ import { access, stat } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 
 /**
- * The path of the program, or nothing. Relative entries of PATH are skipped: the binary is started in
+ * Returns the path of the program, or undefined. Skips relative entries of PATH: the binary runs in
  * the workspace, where an agent may have put a program of that name.
  */
 export async function findBinary(name, path = process.env.PATH ?? "") {
@@ -35,8 +35,8 @@ async function isProgram(path) {
 const USUAL = /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|TMPDIR|XDG_[A-Z_]+)$/;
 
 /**
- * The usual variables and those that the operator names. The others stay: a gateway's environment holds
- * its tokens, and a step can print what it sees.
+ * Returns the usual variables and those that the operator names. Leaves out all others, because the
+ * gateway's environment contains its tokens and a step can print every variable that it sees.
  */
 export function environment(passed, all = process.env) {
   const names = Object.keys(all).filter((name) => USUAL.test(name) || passed.includes(name));

@@ -1,9 +1,9 @@
 /**
- * One process of the binary: a request in, a reply out, within limits.
+ * One process of the binary: reads one request, writes one reply, and has limits.
  *
- * It leads a group of its own. A call that is given up is asked to end first (SIGTERM), because the
- * binary ends its steps and still says what they left; what is there after the grace is killed with all
- * that is below it. The answer comes when the process is gone, never before.
+ * The process leads its own group. To give up a call, the plugin sends SIGTERM first: the binary
+ * then ends its steps and still replies with their results. After the grace period, the plugin
+ * kills the process and all its descendants. The answer never comes before the process has ended.
  */
 
 import { spawn } from "node:child_process";
@@ -11,9 +11,9 @@ import { spawn } from "node:child_process";
 import { failed, parseReply } from "./envelope.js";
 import { descendants } from "./tree.js";
 
-/** The most that is kept of the end of stderr, in characters. */
+/** Limit for the end of stderr that the plugin keeps, in characters. */
 const SAID_MAX = 2_000;
-/** The most that is shown of something that is no reply, in characters. */
+/** Limit for quoting an output that is not a reply, in characters. */
 const WROTE_MAX = 200;
 
 export class Call {
@@ -28,7 +28,7 @@ export class Call {
   #timers = [];
   #fault;
 
-  /** Starts the program; `answer` resolves to the reply, `gone` when the process is. */
+  /** Starts the program. `answer` resolves to the reply, and `gone` when the process has ended. */
   constructor({ program, args, cwd, env, limits, onLine }) {
     this.#limits = limits;
     this.#onLine = onLine;
@@ -37,12 +37,15 @@ export class Call {
     this.answer = this.gone.then((exit) => this.#reply(program, exit));
   }
 
-  /** Writes the request, which is all that the process reads. */
+  /** Writes the request and closes stdin, because the process reads nothing else. */
   send(request) {
     this.#child.stdin.end(request);
   }
 
-  /** Asks for the end: `aborted`, `stopped`, `timed_out` or `too_large`; the first reason counts. */
+  /**
+   * Asks the process to end. `why` is `aborted`, `stopped`, `timed_out` or `too_large`; the first
+   * reason counts.
+   */
   giveUp(why) {
     if (this.#why !== undefined) return;
     this.#why = why;
@@ -55,7 +58,10 @@ export class Call {
     if (this.#child.pid !== undefined) send(-this.#child.pid, name);
   }
 
-  /** Once the process has exited, nothing is below it, and its number may become another's. */
+  /**
+   * Kills the group and all descendants. After the exit, the process has no descendants, and
+   * another process may get its pid.
+   */
   #kill() {
     const { pid, exitCode, signalCode } = this.#child;
     const below = exitCode === null && signalCode === null ? descendants(pid) : [];
@@ -74,14 +80,17 @@ export class Call {
       this.#timers.push(setTimeout(() => this.#closePipes(), this.#limits.graceMs));
     });
     child.on("close", (code, signal) => resolve({ code, signal }));
-    child.stdin.on("error", () => {}); // It need not read its request to answer.
+    child.stdin.on("error", () => {}); // The process may answer without reading the request.
     child.stdout.on("data", (chunk) => this.#take(chunk));
     child.stderr.setEncoding("utf8").on("data", (text) => this.#hear(text));
     this.#timers.push(setTimeout(() => this.giveUp("timed_out"), this.#limits.timeoutMs));
     return promise.finally(() => this.#timers.forEach(clearTimeout));
   }
 
-  /** Something else holds them open: a wrapper that was quicker than the binary, or what a step left. */
+  /**
+   * Closes pipes that another process keeps open: the binary, if a wrapper exited before it, or a
+   * leftover process of a step.
+   */
   #closePipes() {
     this.#kill();
     for (const pipe of this.#child.stdio) pipe?.destroy();
@@ -97,7 +106,7 @@ export class Call {
     }
   }
 
-  /** Keeps the end of what was said, and passes the last whole line on. */
+  /** Keeps the end of stderr, and reports the last complete line. */
   #hear(text) {
     this.#said = (this.#said + text).slice(-SAID_MAX);
     const lines = (this.#line + text).split("\n");
@@ -116,7 +125,10 @@ export class Call {
     return reply ?? this.#noReply(program, exit, wrote.toString().slice(0, WROTE_MAX));
   }
 
-  /** A call that came to an end of its own keeps it; of the others, what they left so far is passed on. */
+  /**
+   * Returns the reply of a call that still ended by itself. Otherwise returns the reason for giving
+   * up, with the results so far.
+   */
   #givenUp(reply) {
     if (reply !== undefined && reply.error !== "cancelled") return reply;
     const { ok, error, message, ...known } = reply ?? {};
@@ -148,7 +160,7 @@ export class Call {
   }
 }
 
-/** Signals what is there. A process that is gone, or became somebody else's, needs none. */
+/** Signals a process or a group. Ignores one that has ended or belongs to another user. */
 function send(pid, signal) {
   try {
     process.kill(pid, signal);

@@ -1,19 +1,19 @@
 /**
- * The calls that run at the moment: a gateway that stops ends them, and waits.
+ * The running calls, so that a gateway that stops can end them and wait for them.
  *
- * One that is killed cannot. The binary notices by itself that nobody waits for it any more.
+ * A gateway that is killed cannot end them. The binary notices by itself that its caller is gone.
  */
 
 export class Calls {
   #running = new Set();
 
-  /** Keeps a call until its process is gone. */
+  /** Keeps a call until its process has ended. */
   add(call) {
     this.#running.add(call);
     call.gone.then(() => this.#running.delete(call));
   }
 
-  /** Ends all calls, and waits until their processes are gone. */
+  /** Ends all calls, and waits until their processes have ended. */
   async endAll() {
     const calls = [...this.#running];
     for (const call of calls) call.giveUp("stopped");

@@ -1,20 +1,20 @@
 /**
- * Replies, and how the host is handed them.
+ * Replies, and their form for the host.
  *
- * A thrown error reaches the caller as a number without words, so whatever fails is a reply.
+ * A thrown error reaches the caller as a number without a message, so every failure is a reply.
  */
 
-/** A failure in the form that the binary has for its own. */
+/** Returns a failure in the form that the binary uses for its own failures. */
 export function failed(error, message, more = {}) {
   return { ok: false, error, message, results: {}, attempts: {}, ...more };
 }
 
-/** The reply twice: as text for the model, and as it is for programs. */
+/** Returns the reply twice: as text for the model, and unchanged for programs. */
 export function toolResult(reply) {
   return { content: [{ type: "text", text: JSON.stringify(reply) }], details: reply };
 }
 
-/** What the binary wrote, if it is one reply; else nothing. */
+/** Returns the output of the binary if it is exactly one reply, otherwise undefined. */
 export function parseReply(bytes) {
   try {
     const reply = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));

@@ -1,6 +1,6 @@
 /**
- * The arguments of the tool, for models to read. The binary checks them; a document is checked by it
- * as a whole, so nothing of the language is said twice here.
+ * The arguments of the tool, described for models. The binary checks them. It checks a document as
+ * a whole, so this schema does not repeat the workflow language.
  */
 
 const object = (description) => ({ type: "object", additionalProperties: true, description });

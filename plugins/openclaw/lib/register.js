@@ -1,7 +1,7 @@
 /**
- * What the plugin tells its host: the tool for each agent, and what to do when the gateway stops.
+ * Registers the tool for each agent, and ends its calls when the gateway stops.
  *
- * An agent in a sandbox gets no tool at all: the binary would run its steps outside.
+ * An agent in a sandbox gets no tool, because the binary would run its steps outside the sandbox.
  */
 
 import { Calls } from "./calls.js";
@@ -17,7 +17,7 @@ export function register(api) {
   api.on("gateway_stop", () => calls.endAll());
 }
 
-/** The workspace of a configured agent; nothing for an id that nobody has. */
+/** Returns the workspace of a configured agent, or undefined for an unknown id. */
 function workspaceOfAgent(api, agentId) {
   const config = api.runtime.config.current();
   const entries = config.agents?.entries ?? {};

@@ -1,8 +1,9 @@
 /**
- * The settings of the plugin, each with its default and its bounds.
+ * The settings of the plugin, with their defaults and bounds.
  *
- * The host checks them against the manifest before it loads the plugin. They are checked here again,
- * because not every way to load a plugin does, and a limit that is not a number is no limit.
+ * The host checks them against the manifest before it loads the plugin. The plugin checks them
+ * again, because some ways to load a plugin skip that check, and a limit that is not a number has
+ * no effect.
  */
 
 const NUMBERS = {
@@ -12,7 +13,7 @@ const NUMBERS = {
 };
 const KEYS = ["binary", ...Object.keys(NUMBERS), "agents", "passEnv"];
 
-/** The settings, or `{ problem }`, which every call is then answered with. */
+/** Returns the settings, or `{ problem }`. Every call then fails with this problem. */
 export function readSettings(config) {
   const given = config ?? {};
   try {
@@ -29,7 +30,7 @@ export function readSettings(config) {
   }
 }
 
-/** A relative path would mean another program in every directory. */
+/** Rejects relative paths, because they would select another program in every directory. */
 function binary(value) {
   const fits = typeof value === "string" && /^(\/.+|[^/]+)$/.test(value);
   if (fits) return value;

@@ -1,7 +1,7 @@
 /**
  * The tool `crayfish` for one agent of the host: each call is one process of the binary.
  *
- * The binary, its limits and its environment come from the configuration, the workspace from the host.
+ * The configuration sets the binary, its limits and its environment. The host sets the workspace.
  * Callers choose none of them.
  */
 
@@ -15,8 +15,8 @@ import { DESCRIPTION, PARAMETERS } from "./parameters.js";
 export const NAME = "crayfish";
 
 /**
- * `agent` is the host's context of the agent (`agentId`, `workspaceDir`), `workspaceOf` the workspace of
- * another configured agent, `calls` whoever has to know what is running.
+ * Returns the tool. `agent` is the host's context of the agent (`agentId`, `workspaceDir`).
+ * `workspaceOf` returns the workspace of another configured agent. `calls` keeps the running calls.
  */
 export function crayfish({ settings, calls, agent, workspaceOf }) {
   const answer = async (request, signal, onUpdate) => {
@@ -74,8 +74,8 @@ async function follow(call, calls, request, signal) {
 }
 
 /**
- * An agent works in its own workspace. To name another agent is to reach into another workspace, which
- * only the operator can allow.
+ * Returns the workspace of a call, or a failure. An agent works in its own workspace. A request
+ * that names another agent uses the workspace of that agent, if the operator allows it.
  */
 function workspaceFor(request, { settings, agent, workspaceOf }) {
   const wanted = request?.agentId;
@@ -100,7 +100,7 @@ async function isDirectory(path) {
   }
 }
 
-/** Progress is a courtesy: a host that cannot take it loses nothing else. */
+/** Sends a progress line to the host. If the host cannot take it, the call continues. */
 async function tell(onUpdate, line) {
   try {
     await onUpdate?.({ content: [{ type: "text", text: line }], details: { progress: line } });

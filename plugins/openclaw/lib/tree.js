@@ -1,11 +1,11 @@
 /**
- * All processes below one, by the process table. The binary gives each step a group of its own, so its
- * own group is not all of it.
+ * Finds all processes below one in the process table. The group of the binary is not enough,
+ * because the binary gives each step its own group.
  */
 
 import { readdirSync, readFileSync } from "node:fs";
 
-/** The processes below that one; none where there is no such table. */
+/** Returns the descendants of a process, or an empty list if the system has no `/proc`. */
 export function descendants(root) {
   const children = Map.groupBy(table(), ({ parent }) => parent);
   const found = [];
@@ -29,7 +29,10 @@ function table() {
   }
 }
 
-/** The name of a program stands in parentheses and may hold anything; the parent is the second after. */
+/**
+ * Parses one process. The program name is in parentheses and may contain any characters, so the
+ * fields count from the last parenthesis: the parent is the second.
+ */
 function row(name) {
   try {
     const text = readFileSync(`/proc/${name}/stat`, "latin1");

@@ -15,10 +15,10 @@ const FAKE = join(import.meta.dirname, "fake-raymond");
 const workspace = mkdtempSync(join(tmpdir(), "crayfish-"));
 after(() => rmSync(workspace, { recursive: true }));
 
-/** What a call has that never came to a step. */
+/** The results and attempts of a call that ran no step. */
 const NOTHING = { results: {}, attempts: {} };
 
-/** The tool of the agent `main`, and the calls it makes. */
+/** Returns the tool of the agent `main`, and the calls that it makes. */
 function stage(config = {}, agent = {}) {
   const settings = readSettings({ binary: FAKE, ...config });
   const calls = new Calls();
@@ -27,7 +27,7 @@ function stage(config = {}, agent = {}) {
   return { calls, tool: crayfish({ settings, calls, agent: context, workspaceOf }) };
 }
 
-/** What a play of the fake comes to. The text and the details always say the same. */
+/** Returns the reply to a play of the fake. Checks that the text and the details are the same. */
 async function play(name, { config, agent, request = {}, signal, onUpdate } = {}) {
   const { tool } = stage(config, agent);
   const result = await tool.execute("id", { vars: { play: name }, ...request }, signal, onUpdate);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
-/** Waits for what other processes bring about, at most half a minute. */
+/** Waits until other processes make a condition true, at most half a minute. */
 export async function until(holds) {
   const deadline = Date.now() + 30_000;
   while (!holds()) {
@@ -10,7 +10,7 @@ export async function until(holds) {
   }
 }
 
-/** Whether a process runs. A dead one may be listed until its parent has looked. */
+/** Returns whether a process runs. A zombie does not count; its parent has not reaped it yet. */
 export function alive(pid) {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "latin1");

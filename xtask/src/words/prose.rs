@@ -112,6 +112,21 @@ pub(super) fn of_markdown(page: &str) -> Vec<Sentence> {
     sentences
 }
 
+/// The comments of a file, each on lines of its own that begin with one of these marks.
+pub(super) fn of_comments(file: &str, marks: &[&str]) -> Vec<Sentence> {
+    let (mut sentences, mut block) = (Vec::new(), Block::default());
+    for (number, line) in (1..).zip(file.lines()) {
+        let line = line.trim().trim_end_matches("*/");
+        let text = marks.iter().find_map(|mark| line.strip_prefix(mark));
+        match text.filter(|text| !text.starts_with('!')) {
+            Some(text) if !text.trim().is_empty() => block.push(number, text),
+            Some(_) | None => block.finish(&mut sentences),
+        }
+    }
+    block.finish(&mut sentences);
+    sentences
+}
+
 /// The comments, string literals and function names of a Rust source.
 pub(super) fn of_rust(source: &str, strings: Strings) -> Vec<Sentence> {
     let (mut sentences, mut comment) = (Vec::new(), Block::default());
@@ -241,6 +256,16 @@ mod tests {
             (10, "last"),
         ];
         assert_eq!(found(of_markdown(page)), expected(&sentences));
+    }
+
+    #[test]
+    fn the_comments_of_a_script() {
+        let script = "#!/bin/bash\n# One\n# two. Three.\ncode # not this\n#\n  # Four.";
+        let sentences = [(2, "One two."), (3, "Three."), (6, "Four.")];
+        assert_eq!(found(of_comments(script, &["#"])), expected(&sentences));
+        let js = "/**\n * One\n * two.\n */\ncode();\n/** Three. */\n";
+        let sentences = [(2, "One two."), (6, "Three.")];
+        assert_eq!(found(of_comments(js, &["//", "/**", "*"])), expected(&sentences));
     }
 
     #[test]

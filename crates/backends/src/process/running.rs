@@ -254,7 +254,7 @@ impl Process {
     fn take_stdout(&mut self, buffer: &mut Vec<u8>, limits: &Limits) {
         let Some(stdout) = &self.stdout else { return };
         if read_now(stdout, buffer).is_ok() {
-            let _cut_off_anyway = self.output.push(buffer, limits.output);
+            let _ends_anyway = self.output.push(buffer, limits.output);
         }
     }
 

@@ -184,7 +184,7 @@ fn account(
     let plain = undisturbed.head.run.spent;
     // The interrupted attempt is charged, so the run costs more than the undisturbed one by exactly
     // that charge.
-    expect("the spent amount", &spent, &plain.plus(after.cut_off))?;
+    expect("the spent amount", &spent, &plain.plus(after.interrupted))?;
     let within = cap.is_some_and(|cap| spent <= cap);
     expect("whether that is within the cap", &within, &true)?;
     let turns = after.settled.len();
@@ -194,7 +194,7 @@ fn account(
     directory::list(&[
         format!("{turns} turns finished, each of them once; 1 attempt was interrupted"),
         format!("spent {spent} of {}: {plain} as in act 1,", cap.unwrap_or(Micros::ZERO)),
-        format!("and {} for the interrupted attempt (an estimate, never zero)", after.cut_off),
+        format!("and {} for the interrupted attempt (an estimate, never zero)", after.interrupted),
         format!("published.log has {published} lines, one for each run"),
     ]);
     Ok(())

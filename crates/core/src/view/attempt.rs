@@ -152,7 +152,7 @@ impl How {
             Self::Finished => "finished",
             Self::ShareUsedUp => "share_used_up",
             Self::Failed(_) => "failed",
-            Self::Interrupted(Interruption::Crash) => "cut_off",
+            Self::Interrupted(Interruption::Crash) => "interrupted",
             Self::Interrupted(Interruption::Stop) => "stopped",
             Self::Answered(CallerAnswer::Taken) => "answered",
             Self::Answered(CallerAnswer::Invalid(_)) => "not_valid",
@@ -297,7 +297,7 @@ mod tests {
         ];
         assert_eq!(
             ends.each_ref().map(How::as_str).join(" "),
-            "finished share_used_up failed cut_off stopped answered not_valid stale"
+            "finished share_used_up failed interrupted stopped answered not_valid stale"
         );
     }
 

@@ -1,8 +1,10 @@
 /**
- * A real OpenClaw gateway for tests: its own home, loopback, a token, a model of the test's, no key.
+ * A real OpenClaw gateway for tests. It has its own home, a token and the model of the test,
+ * listens on loopback, and needs no API key.
  *
- * The plugin is packed, and installed as a user installs it. OpenClaw and its Node.js are those of
- * RAYMOND_TEST_OPENCLAW, the binary is RAYMOND_TEST_BINARY: `cargo xtask test openclaw` sets both.
+ * It packs the plugin, and installs it as a user would. RAYMOND_TEST_OPENCLAW is the folder with
+ * OpenClaw and its Node.js, and RAYMOND_TEST_BINARY is the binary. `cargo xtask test openclaw` sets
+ * both.
  */
 
 import { execFile, spawn } from "node:child_process";
@@ -14,7 +16,7 @@ import { promisify } from "node:util";
 
 const PLUGIN = resolve(import.meta.dirname, "../..");
 const TOKEN = "token-of-a-test";
-/** The gateway's first start takes most of a minute on a small machine. */
+/** Limit for the start: the first start takes most of a minute on a small machine. */
 const START_MS = 240_000;
 const run = promisify(execFile);
 
@@ -39,7 +41,7 @@ export class Gateway {
     return join(this.home, "workspaces", agent);
   }
 
-  /** A call of the tool as any program can make it: the status, and what came back. */
+  /** Calls the tool as any program can, and returns the status and the body. */
   async invoke(args, { agentId = "main", signal } = {}) {
     const response = await fetch(`http://127.0.0.1:${this.port}/tools/invoke`, {
       method: "POST",
@@ -50,7 +52,7 @@ export class Gateway {
     return { status: response.status, body: await response.json() };
   }
 
-  /** A command of OpenClaw in this home. */
+  /** Runs an OpenClaw command in this home, and returns its output. */
   async command(...args) {
     const { stdout } = await run(this.#node(), [this.#program(), ...args], {
       env: this.#environment(),
@@ -65,7 +67,7 @@ export class Gateway {
     await this.exit;
   }
 
-  /** All processes that have this home in their environment, with their command lines. */
+  /** Returns all processes that have this home in their environment, with their command lines. */
   processes() {
     const isProcess = (name) => /^\d+$/.test(name);
     const read = (pid, file) => {
@@ -81,7 +83,7 @@ export class Gateway {
     return all.filter(({ pid }) => read(pid, "environ").includes(`HOME=${this.home} `));
   }
 
-  /** Ends what is left, and forgets the home. */
+  /** Stops the gateway, kills leftover processes, and removes the home. */
   async stop() {
     this.child?.kill("SIGTERM");
     await this.exit;
@@ -97,7 +99,7 @@ export class Gateway {
     return join(this.openclaw, "node_modules/openclaw/openclaw.mjs");
   }
 
-  /** Nothing of the machine but its programs; the folder of npm, too, which installs plugins. */
+  /** Takes only PATH from this machine, because npm has to install the plugin. */
   #environment() {
     const folders = [nodeFolder(this.openclaw), ...(process.env.PATH ?? "").split(":")];
     return {
@@ -186,7 +188,7 @@ export class Gateway {
   }
 }
 
-/** The Node.js that is pinned beside OpenClaw for this platform. */
+/** Returns the folder of the Node.js that is pinned beside OpenClaw for this platform. */
 function nodeFolder(openclaw) {
   const modules = join(openclaw, "node_modules");
   const name = readdirSync(modules).find((folder) => /^node-(bin-)?(linux|darwin)-/.test(folder));

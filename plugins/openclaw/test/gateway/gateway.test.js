@@ -15,7 +15,7 @@ assert.ok(binary && openclaw, "these tests are run by: cargo xtask test openclaw
 const TIMEOUT_MS = 8_000;
 const MINUTES = 60_000;
 
-/** The reply of a call that the host let through: the text and the details say the same. */
+/** Calls the tool and returns its reply. Checks that the text and the details are the same. */
 async function crayfish(gateway, args, options) {
   const { status, body } = await gateway.invoke({ action: "run", ...args }, options);
   assert.equal(status, 200, JSON.stringify(body));
@@ -24,9 +24,9 @@ async function crayfish(gateway, args, options) {
   return details;
 }
 
-/** A step that leaves a line in a file each time it runs. */
+/** Returns a step that adds a line to a file each time it runs. */
 const count = (id) => ({ id, kind: "exec", shell: `echo ran >> ${id}.txt` });
-/** A step that lasts, and says so in a file: its shell and a sleep below it. */
+/** Returns a step that runs long and writes the pids of its shell and its `sleep` to a file. */
 const last = (id) => ({ id, kind: "exec", shell: `sleep 600 & echo $$ $! > ${id}.pids; wait` });
 const ask = {
   id: "verdict",
@@ -50,7 +50,7 @@ describe("a real gateway", { timeout: 10 * MINUTES }, () => {
     readFileSync(join(gateway.workspace("main"), file), "utf8")
       .trim()
       .split("\n");
-  /** The processes of a step that lasts, once it runs. */
+  /** Waits until a step of `last` runs, and returns its pids. */
   const pidsOf = async (id, agent = "main") => {
     const file = join(gateway.workspace(agent), `${id}.pids`);
     await until(() => existsSync(file) && readFileSync(file, "utf8").endsWith("\n"));

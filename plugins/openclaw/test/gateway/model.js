@@ -1,12 +1,12 @@
 /**
- * A model for the agents of a gateway, behind the Messages API: it says what a function makes of the
- * tool results so far.
+ * A model for the agents of a gateway, behind the Messages API. A function of the test computes
+ * each answer from the tool results so far.
  */
 
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
 
-/** Serves the model on a port of this machine; `answer` returns a text or a call of a tool. */
+/** Serves the model on a port of this machine. `answer` returns a text or a tool call. */
 export async function serveModel(answer) {
   const server = createServer(async (request, response) => {
     const { model, messages, tools } = await json(request);

@@ -14,7 +14,7 @@ pub(super) struct Facts {
     /// How often each turn was settled.
     pub(super) settled: BTreeMap<TurnId, u32>,
     /// The charges for interrupted attempts.
-    pub(super) cut_off: Micros,
+    pub(super) interrupted: Micros,
     /// The result of each agent.
     pub(super) results: Vec<String>,
     started: Vec<(TurnId, SessionPlan)>,
@@ -27,7 +27,7 @@ impl Facts {
         let results = seen.head.run.results();
         let mut facts = Self {
             settled: BTreeMap::new(),
-            cut_off: Micros::ZERO,
+            interrupted: Micros::ZERO,
             results: results
                 .map(|(agent, value)| format!("{agent:<12}  {}", text(value)))
                 .collect(),
@@ -58,7 +58,7 @@ impl Facts {
             *self.settled.entry(turn.clone()).or_default() += 1;
             at_work.remove(&turn.agent);
         } else if let Event::TurnInterrupted { charge, .. } = event {
-            self.cut_off = self.cut_off.plus(charge.amount);
+            self.interrupted = self.interrupted.plus(charge.amount);
         }
     }
 

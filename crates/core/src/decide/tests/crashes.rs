@@ -19,7 +19,7 @@ use crate::value::Value;
 fn interrupted_turn_continues_or_follows_its_first_plan() {
     let mut play = Play::new(prompts(&["A.md", "B.md", "C.md"])).started();
     assert_snapshot!(play.crashes(true), @"
-    cut off main.1.1 #1 $0.10 by Crash, 0 crashes
+    interrupted main.1.1 #1 $0.10 by Crash, 0 crashes
     resumed
     queue main.1.1 again at 1: Interrupted
     start main.1.1 #2 with $9.90: continue main.1.1 or fresh main.1.1
@@ -150,7 +150,7 @@ fn five_crashes_without_progress_fail_the_agent() {
         play.crashes(false);
     }
     assert_snapshot!(play.crashes(false), @"
-    cut off main.1.1 #5 $0.10 by Crash, 5 crashes
+    interrupted main.1.1 #5 $0.10 by Crash, 5 crashes
     main fails: the turn was interrupted 5 times in a row without any progress
     resumed
     ended: Failed
@@ -211,14 +211,14 @@ fn interrupted_script_follows_the_setting() {
         (play.crashes(false), play)
     };
     assert_snapshot!(crash(InterruptedScripts::Rerun).0, @"
-    cut off main.1.1 #1 by Crash, 1 crashes
+    interrupted main.1.1 #1 by Crash, 1 crashes
     resumed
     queue main.1.1 again at 1: Interrupted
     start main.1.1 #2: carry
     ");
     let (events, mut play) = crash(InterruptedScripts::Fail);
     assert_snapshot!(events, @"
-    cut off main.1.1 #1 by Crash, 1 crashes
+    interrupted main.1.1 #1 by Crash, 1 crashes
     resumed
     main fails: the script was interrupted and is not repeated
     ended: Failed

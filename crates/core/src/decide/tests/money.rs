@@ -421,9 +421,9 @@ mod lower_cap {
         ");
         let cut = play.interruptions(Interruption::Stop, true).split_off(1);
         assert_snapshot!(play.feed(cut), @"
-        cut off main_w1.1.1 #1 $0.10 by Stop, 0 crashes
+        interrupted main_w1.1.1 #1 $0.10 by Stop, 0 crashes
         queue main_w1.1.1 again at 4: NewShare
-        cut off main_w2.1.1 #1 $0.10 by Stop, 0 crashes
+        interrupted main_w2.1.1 #1 $0.10 by Stop, 0 crashes
         queue main_w2.1.1 again at 5: NewShare
         start main_w1.1.1 #2 with $0.20: continue main_w1.1.1 or fresh main_w1.1.1
         start main_w2.1.1 #2 with $0.20: continue main_w2.1.1 or fresh main_w2.1.1

@@ -112,7 +112,7 @@ impl Names {
             }
             Event::TurnInterrupted { turn, attempt, charge, by, crashes, session } => {
                 let (money, opened) = (money(*charge), self.opened(session.as_ref()));
-                format!("cut off {turn} #{attempt}{money}{opened} by {by:?}, {crashes} crashes")
+                format!("interrupted {turn} #{attempt}{money}{opened} by {by:?}, {crashes} crashes")
             }
             Event::RetryAt { turn, retry, .. } => format!("retry {retry} of {turn}"),
             Event::BackendHeld { backend, hold } => format!("hold {backend}: {}", held(hold)),
@@ -228,7 +228,7 @@ fn status(turn: &Turn) -> String {
         TurnPhase::Running { share: None } => "runs".to_owned(),
         TurnPhase::Running { share: Some(share) } => format!("runs with {share}"),
         TurnPhase::Retrying { .. } => "retries".to_owned(),
-        TurnPhase::Idle => "cut off".to_owned(),
+        TurnPhase::Idle => "interrupted".to_owned(),
     }
 }
 

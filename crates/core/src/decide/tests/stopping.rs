@@ -29,8 +29,8 @@ fn stop_interrupts_turns_and_resume_continues() {
     assert_eq!(cancelled(&play), ["main.2.1", "main_w1.1.1"]);
     let cut = play.interruptions(Interruption::Stop, false);
     assert_snapshot!(play.feed(cut), @"
-    cut off main.2.1 #1 $0.10 by Stop, 0 crashes
-    cut off main_w1.1.1 #1 $0.10 by Stop, 0 crashes
+    interrupted main.2.1 #1 $0.10 by Stop, 0 crashes
+    interrupted main_w1.1.1 #1 $0.10 by Stop, 0 crashes
     ended: Stopped
     ");
     assert_eq!(play.effects(), [Effect::Finish]);
@@ -159,8 +159,8 @@ fn a_crash_does_not_undo_a_cancel() {
     let mut play = forked();
     play.stop(StopMode::Cancel);
     assert_snapshot!(play.crashes(false), @"
-    cut off main.2.1 #1 $0.10 by Crash, 1 crashes
-    cut off main_w1.1.1 #1 $0.10 by Crash, 1 crashes
+    interrupted main.2.1 #1 $0.10 by Crash, 1 crashes
+    interrupted main_w1.1.1 #1 $0.10 by Crash, 1 crashes
     ended: Cancelled
     refused: the run has already ended
     ");

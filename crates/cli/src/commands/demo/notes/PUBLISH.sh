@@ -1,3 +1,3 @@
-# An effect on the world, under a key that stays the same however often this visit is tried.
+# An external effect. The log gets the key of this visit, which is the same for every attempt.
 echo "$RAYMOND_VISIT" >> published.log
 echo "<result>published, $RAYMOND_RESULT</result>"

@@ -1,4 +1,4 @@
-# Reads the verdict that REVIEW returned: ends, or sends the change back to FIX.
+# Reads the verdict of REVIEW, then ends the run or sends the change back to FIX.
 set -uo pipefail
 
 quoted() { LC_ALL=C sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g'; }
