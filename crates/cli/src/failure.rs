@@ -5,6 +5,7 @@
 
 mod conversions;
 mod diagnostic_text;
+mod source_line;
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -16,7 +17,7 @@ use raymond_core::ids::RunId;
 use raymond_core::text::with_causes;
 
 use diagnostic_text::hint_of;
-pub(crate) use diagnostic_text::print_diagnostic;
+pub(crate) use diagnostic_text::{print_diagnostic, print_diagnostics};
 
 /// Exit code: usage error or invalid workflow.
 pub(crate) const USAGE: u8 = 2;
@@ -147,9 +148,7 @@ impl Failure {
     }
 
     pub(crate) fn print(&self) {
-        for diagnostic in &self.diagnostics {
-            print_diagnostic(diagnostic);
-        }
+        print_diagnostics(&self.diagnostics);
         crate::say!("raymond: {}", self.message);
         if let Some(hint) = &self.hint {
             crate::say!("hint: {hint}");
@@ -166,8 +165,18 @@ pub(crate) fn located(found: Diagnostic, workflow: &Path) -> Diagnostic {
     let name = workflow.file_name().and_then(OsStr::to_str);
     let is_state = name.is_some_and(is_state) && !workflow.is_dir();
     let scope = if is_state { workflow.parent().unwrap_or(workflow) } else { workflow };
-    let file = found.file.as_ref().map_or_else(|| scope.to_owned(), |file| scope.join(file));
-    found.in_file(file.display().to_string())
+    let file = match &found.file {
+        Some(file) => scope.join(file),
+        // The directory of `START.md` is the current one.
+        None if scope.as_os_str().is_empty() => Path::new(".").to_owned(),
+        None => scope.to_owned(),
+    };
+    found.in_file(one_line(&file.display().to_string()))
+}
+
+/// Replaces line breaks, which could make a part of a name look like a message of Raymond.
+fn one_line(name: &str) -> String {
+    name.replace(|c: char| c.is_control(), "\u{fffd}")
 }
 
 /// Names the project without runs, because the user may be in the wrong directory.

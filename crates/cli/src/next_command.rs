@@ -12,6 +12,7 @@ use raymond_store::lock::Takeover;
 
 use crate::config::{RunFlag, repeated_flags};
 use crate::denied::allow_flags;
+use crate::secrets::redacted;
 
 /// The longest input in bytes that a command repeats; a longer one is shown as an ellipsis.
 const LONGEST_INPUT: usize = 200;
@@ -66,17 +67,21 @@ fn call(target: CallTarget) -> &'static str {
     }
 }
 
-/// Returns the command that starts a run like this one.
+/// Returns the command that starts a run like this one, without secrets.
 fn start(run: &Run, ledger: &Ledger) -> String {
     let Run { workflow, program, settings, .. } = run;
-    let mut words = match program {
-        Program::States | Program::Steps(_) => format!("raymond run {}", quoted(workflow)),
-        Program::Ralph(ralph) => format!("raymond ralph {}", repeated(workflow, ralph, settings)),
+    let (verb, loop_flags) = match program {
+        Program::States | Program::Steps(_) => ("run", Vec::new()),
+        Program::Ralph(ralph) => ("ralph", loop_flags(ralph, settings)),
     };
-    let flags = program_flags(settings).into_iter().chain(repeated_flags(settings));
-    for RunFlag { name, value } in flags.chain(input_flag(ledger)) {
+    let mut words = format!("raymond {verb} {}", quoted(&redacted(workflow)));
+    let flags = loop_flags.into_iter().chain(program_flags(settings));
+    let flags = flags.chain(repeated_flags(settings)).chain(input_flag(ledger));
+    for RunFlag { name, value } in flags {
         words = format!("{words} --{name}");
         if let Some(value) = value {
+            // Before the quotes, which would split a secret that contains one.
+            let value = redacted(&value);
             // A value that begins with a dash would be read as a flag.
             let between = if value.starts_with('-') { '=' } else { ' ' };
             words = format!("{words}{between}{}", quoted(&value));
@@ -88,10 +93,10 @@ fn start(run: &Run, ledger: &Ledger) -> String {
 /// Returns the flags that select the program of a run. The table of settings has the others.
 fn program_flags(settings: &Settings) -> Vec<RunFlag> {
     let StartFlags { workspace, schema_paths, backend: _ } = &settings.start_flags;
-    let flag = |name: &str, value: String| RunFlag { name: name.to_owned(), value: Some(value) };
-    let workspace = workspace.iter().map(|path| flag("workspace", path.clone()));
-    let schemas = schema_paths.iter().map(|path| flag("schema-path", path.clone()));
-    let vars = settings.vars.iter().map(|(name, value)| flag("var", format!("{name}={value}")));
+    let workspace = workspace.iter().map(|path| flag_with("workspace", path.clone()));
+    let schemas = schema_paths.iter().map(|path| flag_with("schema-path", path.clone()));
+    let vars =
+        settings.vars.iter().map(|(name, value)| flag_with("var", format!("{name}={value}")));
     workspace.chain(schemas).chain(vars).collect()
 }
 
@@ -101,19 +106,20 @@ fn input_flag(ledger: &Ledger) -> Option<RunFlag> {
         Value::Inline(text) if text.len() <= LONGEST_INPUT => text.clone(),
         Value::Inline(_) | Value::Blob { .. } => "…".to_owned(),
     };
-    Some(RunFlag { name: "input".to_owned(), value: Some(value) })
+    Some(flag_with("input", value))
 }
 
-/// Returns the arguments that start such a loop again.
-fn repeated(prompt: &str, ralph: &Ralph, settings: &Settings) -> String {
-    let mut words = quoted(prompt);
-    if settings.max_iterations != Settings::USUAL_ITERATIONS {
-        words = format!("{words} --max-iterations {}", settings.max_iterations);
-    }
-    if let Some(until) = &ralph.until {
-        words = format!("{words} --until {}", quoted(until));
-    }
-    words
+/// Returns the flags that only loops have.
+fn loop_flags(ralph: &Ralph, settings: &Settings) -> Vec<RunFlag> {
+    let limit = settings.max_iterations;
+    let limit = (limit != Settings::USUAL_ITERATIONS).then(|| limit.to_string());
+    let limit = limit.map(|limit| flag_with("max-iterations", limit));
+    let until = ralph.until.clone().map(|until| flag_with("until", until));
+    limit.into_iter().chain(until).collect()
+}
+
+fn flag_with(name: &str, value: String) -> RunFlag {
+    RunFlag { name: name.to_owned(), value: Some(value) }
 }
 
 #[cfg(test)]
@@ -247,5 +253,7 @@ mod tests {
         let until = Ralph { until: Some("make check".to_owned()) };
         let expected = "raymond ralph /flow --max-iterations 2 --until 'make check'";
         assert_eq!(looped(until, 2), expected);
+        let until = Ralph { until: Some("-x y".to_owned()) };
+        assert_eq!(looped(until, usual), "raymond ralph /flow --until='-x y'");
     }
 }

@@ -18,6 +18,18 @@ pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
     REDACTOR.redact(text)
 }
 
+/// Whether a line of a file may be shown: it is not a piece of a secret, and the file has none.
+pub(crate) fn may_show_line(file: &str, line: &str) -> bool {
+    /// The lines of secrets that have several, such as keys: a line can be shown without the
+    /// others.
+    static LINES: LazyLock<Redactor> = LazyLock::new(|| {
+        let lines = |secret: String| secret.lines().map(str::to_owned).collect::<Vec<_>>();
+        Redactor::new(from_environment().flat_map(lines))
+    });
+    let is_clean = |redactor: &Redactor, text| matches!(redactor.redact(text), Cow::Borrowed(_));
+    is_clean(&REDACTOR, file) && is_clean(&LINES, line) && redacted_line(line) == line
+}
+
 /// Returns the value without secrets in its texts and in the names of its fields.
 pub(crate) fn redacted_json(value: Value) -> Value {
     match value {

@@ -61,18 +61,6 @@ pub struct Place {
     pub column: usize,
     /// The bytes of the file.
     pub span: Range<usize>,
-    /// The line, to be shown to people.
-    #[serde(skip)]
-    pub source: SourceLine,
-}
-
-/// The text around a mistake, in its first line.
-// A part of a long line, because a document of megabytes may be one line with a thousand mistakes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SourceLine {
-    pub text: String,
-    /// The bytes of `text` that are the mistake.
-    pub span: Range<usize>,
 }
 
 impl Diagnostic {
@@ -127,30 +115,7 @@ impl Place {
             line: before.bytes().filter(|b| *b == b'\n').count() + 1,
             column: text[line_start..start].chars().count() + 1,
             span: start..end,
-            source: SourceLine::of(text, start..end),
         }
-    }
-}
-
-impl SourceLine {
-    /// How many bytes before and after the start of a mistake are kept: more than a terminal shows.
-    const REACH: usize = 240;
-
-    /// Returns the part of the line in which `span` begins. The span must be at character borders.
-    fn of(text: &str, span: Range<usize>) -> Self {
-        let first = text.ceil_char_boundary(span.start.saturating_sub(Self::REACH));
-        let last = text.floor_char_boundary(text.len().min(span.start + Self::REACH));
-        let (before, after) = (&text[first..span.start], &text[span.start..last]);
-        let before = match before.rfind('\n') {
-            Some(newline) => &before[newline + 1..],
-            None if first > 0 => &format!("…{before}"),
-            None => before,
-        };
-        let line = after.lines().next().unwrap_or_default();
-        let is_cut = line.len() == after.len() && !text[last..].starts_with(['\r', '\n']);
-        let more = if is_cut && last < text.len() { "…" } else { "" };
-        let length = span.len().min(line.len());
-        Self { text: format!("{before}{line}{more}"), span: before.len()..before.len() + length }
     }
 }
 
@@ -182,8 +147,7 @@ impl<'t> LocationFinder<'t> {
             (line, column) = if character == '\n' { (line + 1, 1) } else { (line, column + 1) };
         }
         self.last.set((start, line, column));
-        let source = SourceLine::of(self.text, start..end);
-        Place { line, column, span: start..end, source }
+        Place { line, column, span: start..end }
     }
 }
 
@@ -215,26 +179,6 @@ impl fmt::Display for Diagnostic {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn place_shows_its_line() {
-        let check = |text: &str, span: Range<usize>, line: &str, marked: &str| {
-            let source = Place::of(text, span).source;
-            assert_eq!((&*source.text, &source.text[source.span]), (line, marked));
-        };
-        check("a: 1\nbc: dé\r\n", 9..12, "bc: dé", "dé");
-        check("a: 1\nb", 0..1, "a: 1", "a");
-        // Only the first line of a longer mistake is marked.
-        check("a: [\n1\n", 3..7, "a: [", "[");
-        check("a\n", 2..2, "", "");
-        check("a\r\nb", 1..1, "a", "");
-        check("", 9..10, "", "");
-        let long = "é".repeat(999);
-        let half = "é".repeat(SourceLine::REACH / 2);
-        check(&long, 998..1000, &format!("…{half}{half}…"), "é");
-        check(&format!("{half}\n{half}"), 0..2, &half, "é");
-        check(&half, 0..2, &half, "é");
-    }
 
     #[test]
     fn places_do_not_depend_on_query_order() {

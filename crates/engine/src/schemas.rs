@@ -3,7 +3,7 @@
 //! JSON Schema itself is in `raymond_schema`; checks that may be slow run in `blocking`.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use raymond_core::crayfish::{Document, Problem, ProblemCode, reading};
 use raymond_core::value::Hash;
@@ -61,13 +61,23 @@ impl Bundle {
     }
 }
 
-/// The compiled schemas of a run, by the hash of their texts. Each is compiled once.
+/// The compiled schemas of a run. Each is compiled once.
 #[derive(Debug, Default)]
-pub struct Schemas(Mutex<BTreeMap<Hash, Arc<Schema>>>);
+pub struct Schemas(Mutex<Compiled>);
+
+#[derive(Debug, Default)]
+struct Compiled {
+    /// By the address of the source. The entry keeps the source, so that no other gets its address.
+    // All turns of a run share the sources of its document. To hash the source for each value would
+    // make a thousand small values as expensive as a thousand schemas.
+    by_address: BTreeMap<usize, (Arc<Value>, Arc<Schema>)>,
+    /// By the hash of the text, because several steps may have equal schemas.
+    by_hash: BTreeMap<Hash, Arc<Schema>>,
+}
 
 impl Schemas {
     /// Returns the problems of a value. Without a schema there are none.
-    pub fn errors(&self, schema: Option<&Value>, value: &Value) -> Vec<Problem> {
+    pub fn errors(&self, schema: Option<&Arc<Value>>, value: &Value) -> Vec<Problem> {
         let Some(schema) = schema else { return Vec::new() };
         match self.compiled(schema) {
             Ok(schema) => {
@@ -80,16 +90,27 @@ impl Schemas {
     }
 
     /// Compiles a bundled schema, which refers to nothing outside itself.
-    fn compiled(&self, schema: &Value) -> Result<Arc<Schema>, Vec<SchemaFault>> {
-        let hash = Hash::of(schema.to_string().as_bytes());
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned();
-        if let Some(known) = known {
-            return Ok(known);
+    fn compiled(&self, source: &Arc<Value>) -> Result<Arc<Schema>, Vec<SchemaFault>> {
+        let address = Arc::as_ptr(source).addr();
+        if let Some((_, known)) = self.lock().by_address.get(&address) {
+            return Ok(Arc::clone(known));
         }
-        // Not under the lock: compiling a large schema must not delay the checks of other steps.
-        let compiled = Arc::new(Schema::compile(schema, &NoLibrary)?);
-        let mut schemas = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Arc::clone(schemas.entry(hash).or_insert(compiled)))
+        let hash = Hash::of(source.to_string().as_bytes());
+        let known = self.lock().by_hash.get(&hash).cloned();
+        let schema = match known {
+            Some(known) => known,
+            // Not under the lock: compiling a large schema must not delay the checks of other
+            // steps.
+            None => Arc::new(Schema::compile(source, &NoLibrary)?),
+        };
+        let mut compiled = self.lock();
+        let schema = Arc::clone(compiled.by_hash.entry(hash).or_insert(schema));
+        compiled.by_address.insert(address, (Arc::clone(source), Arc::clone(&schema)));
+        Ok(schema)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Compiled> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -122,4 +143,33 @@ fn problem_code(kind: Kind) -> ProblemCode {
 /// Returns the problem of an answer that is not JSON.
 pub(crate) fn unread(why: &reading::Unreadable) -> Problem {
     Problem::of_value("", format!("it is not JSON: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn shared_source_is_neither_hashed_nor_compiled_again() {
+        let schemas = Schemas::default();
+        let source = Arc::new(json!({"type": "string"}));
+        let first = schemas.compiled(&source).unwrap();
+        // Without its hash, only the address can find it.
+        schemas.lock().by_hash.clear();
+        assert!(Arc::ptr_eq(&first, &schemas.compiled(&source).unwrap()));
+        assert!(schemas.lock().by_hash.is_empty());
+    }
+
+    #[test]
+    fn equal_sources_share_a_compiled_schema() {
+        let schemas = Schemas::default();
+        let source = || Arc::new(json!({"type": "string"}));
+        let first = schemas.compiled(&source()).unwrap();
+        assert!(Arc::ptr_eq(&first, &schemas.compiled(&source()).unwrap()));
+        let errors = schemas.errors(Some(&source()), &json!(1));
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert_eq!(schemas.errors(None, &json!(1)), []);
+    }
 }

@@ -30,7 +30,7 @@ use raymond_store::lock::Takeover;
 use crate::args::{OutputFlags, Resume};
 use crate::backends::{self, UsableBackends};
 use crate::console::{Console, Interrupt};
-use crate::failure::{Failure, print_diagnostic};
+use crate::failure::{Failure, print_diagnostics};
 use crate::{config, json as shapes, runs, settings};
 
 use super::background::{self, DriveMode};
@@ -234,7 +234,7 @@ pub(super) fn resume_run(
         })?,
     };
     if !options.output.quiet {
-        warnings.iter().for_each(print_diagnostic);
+        print_diagnostics(&warnings);
     }
     // Printed after the refusals above, because a refused resume should print only its reason.
     let kept = price_change_note(project, &owned.head.run, &settings)?;
@@ -362,7 +362,7 @@ fn only_plan(
     let warnings = check_requirements(project, run, &settings, definitions)?;
     usable(project, run, &settings, definitions)?;
     if !options.output.quiet {
-        warnings.iter().for_each(print_diagnostic);
+        print_diagnostics(&warnings);
     }
     if let Some(line) = price_change_note(project, run, &settings)? {
         crate::say!("raymond: {line}");

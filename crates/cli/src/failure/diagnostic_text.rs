@@ -1,4 +1,4 @@
-//! Prints a mistake of a workflow: in one line for programs, with its source line for a person.
+//! Prints mistakes of a workflow: in one line for programs, with its source line for a person.
 //!
 //! The short form is `START.md:3:7: error: … [wrong-type]`, which editors and `grep` understand.
 //! On a terminal, Raymond shows the line of the file as compilers do. Users look up the code in the
@@ -7,47 +7,65 @@
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use raymond_core::diagnostic::{Diagnostic, Remedy, Severity};
 
-use crate::sanitize::styled;
+use super::source_line::{SourceFiles, SourceLine};
+use crate::sanitize::{sanitized, styled};
 use crate::streams::print_error_line;
 use crate::terminal;
 
 /// Prints a mistake and its hint to stderr.
 pub(crate) fn print_diagnostic(diagnostic: &Diagnostic) {
-    if terminal::is_there() {
-        print_error_line(&styled(&with_source(diagnostic, terminal::width())));
-        return;
-    }
-    crate::say!("{diagnostic} [{}]", diagnostic.code);
-    if let Some(hint) = hint_of(diagnostic) {
-        crate::say!("  hint: {hint}");
+    print_diagnostics(std::slice::from_ref(diagnostic));
+}
+
+/// Prints mistakes, each with its hint, to stderr.
+pub(crate) fn print_diagnostics(diagnostics: &[Diagnostic]) {
+    let mut files = SourceFiles::default();
+    for diagnostic in diagnostics {
+        if terminal::is_there() {
+            let (file, place) = (diagnostic.file.as_deref(), diagnostic.place.as_ref());
+            let line = file.zip(place).and_then(|(file, place)| files.line(file, place));
+            let text = with_source(diagnostic, line.as_ref(), terminal::width());
+            print_error_line(&styled(&text));
+            continue;
+        }
+        crate::say!("{diagnostic} [{}]", diagnostic.code);
+        if let Some(hint) = hint_of(diagnostic) {
+            crate::say!("  hint: {hint}");
+        }
     }
 }
 
-/// Formats a mistake with the line of the file that contains it, and an empty line below.
-fn with_source(diagnostic: &Diagnostic, columns: usize) -> String {
+/// Formats a mistake with the line of its file, if it can be shown, and an empty line below.
+///
+/// Each part is sanitized before the styles are added: a style inside a secret would hide the
+/// secret from the search.
+fn with_source(diagnostic: &Diagnostic, line: Option<&SourceLine>, columns: usize) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let title = level.primary_title(&diagnostic.message).id(diagnostic.code);
-    let mut report = match (diagnostic.file.as_deref(), &diagnostic.place) {
-        (Some(file), Some(place)) => {
-            let source = &place.source;
-            let marked = AnnotationKind::Primary.span(source.span.clone());
-            let line = Snippet::source(&source.text).line_start(place.line).annotation(marked);
+    let title = level.primary_title(sanitized(&diagnostic.message)).id(diagnostic.code);
+    let file = diagnostic.file.as_deref().map(sanitized);
+    let mut report = match (file, &diagnostic.place, line) {
+        (Some(file), Some(place), line) => {
+            let snippet = line.map(|source| {
+                let marked = AnnotationKind::Primary.span(source.span.clone());
+                Snippet::source(&source.text).line_start(place.line).annotation(marked)
+            });
             // The library counts columns in the text that it gets, which may be a part of the line.
-            let is_whole = source.text[..source.span.start].chars().count() + 1 == place.column;
-            if is_whole {
-                title.element(line.path(file))
-            } else {
-                let origin = Origin::path(file).line(place.line).char_column(place.column);
-                title.element(origin).element(line)
+            let column = line.map(|line| line.text[..line.span.start].chars().count() + 1);
+            match snippet {
+                Some(snippet) if column == Some(place.column) => title.element(snippet.path(file)),
+                snippet => {
+                    let origin = Origin::path(file).line(place.line).char_column(place.column);
+                    title.element(origin).elements(snippet)
+                }
             }
         }
-        (file, _) => title.elements(file.map(Origin::path)),
+        (file, ..) => title.elements(file.map(Origin::path)),
     };
     if let Some(hint) = hint_of(diagnostic) {
-        report = report.element(Level::HELP.with_name("hint").message(hint));
+        report = report.element(Level::HELP.with_name("hint").message(sanitized(&hint)));
     }
     format!("{}\n", Renderer::styled().term_width(columns).render(&[report]))
 }
@@ -69,18 +87,22 @@ mod tests {
 
     use super::*;
 
-    fn shown(diagnostic: &Diagnostic) -> String {
-        strip_str(&with_source(diagnostic, 60)).to_string()
+    fn shown(diagnostic: &Diagnostic, line: Option<(&str, std::ops::Range<usize>)>) -> String {
+        let line = line.map(|(text, span)| SourceLine { text: text.to_owned(), span });
+        strip_str(&with_source(diagnostic, line.as_ref(), 60)).to_string()
+    }
+
+    fn wrong(text: &str, span: std::ops::Range<usize>) -> Diagnostic {
+        Diagnostic::error("bad", "wrong").in_file("d.json").at(text, span)
     }
 
     #[test]
     fn mistake_is_shown_in_its_line() {
-        let text = "---\nmodle: opus\n---\n";
         let mistake = Diagnostic::warning("unknown-key", "unknown key `modle` is ignored")
             .in_file("flow/START.md")
-            .at(text, 4..9)
+            .at("---\nmodle: opus\n---\n", 4..9)
             .hint("did you mean `model`?");
-        insta::assert_snapshot!(shown(&mistake), @"
+        insta::assert_snapshot!(shown(&mistake, Some(("modle: opus", 0..5))), @"
         warning[unknown-key]: unknown key `modle` is ignored
          --> flow/START.md:2:1
           |
@@ -89,21 +111,27 @@ mod tests {
           |
           = hint: did you mean `model`?
         ");
+        insta::assert_snapshot!(shown(&mistake, None), @"
+        warning[unknown-key]: unknown key `modle` is ignored
+        --> flow/START.md:2:1
+         = hint: did you mean `model`?
+        ");
     }
 
     #[test]
     fn long_and_hostile_lines_fit_the_terminal() {
-        let text = format!("\t{}\u{1b}[8m{}", "x".repeat(999), "y".repeat(999));
-        let at = |span| Diagnostic::error("bad", "wrong").in_file("d.json").at(&text, span);
-        insta::assert_snapshot!(shown(&at(998..1007)), @"
+        let line = format!("…{}\u{1b}[8m{}…", "x".repeat(200), "y".repeat(200));
+        let mistake = wrong(&"x".repeat(2000), 998..1007);
+        insta::assert_snapshot!(shown(&mistake, Some((&line, 203..212))), @"
         error[bad]: wrong
          --> d.json:1:999
           |
          ::: 
-        1 | ...xxxxxxxxxxxxxxxxxxxxxx␛[8myyyyyyyyyyyyyyyyyyyyyyyy...
+        1 | ...xxxxxxxxxxxxxxxxxxxx␛[8myyyyyyyyyyyyyyyyyyyyyyyyyy...
           |                        ^^^^^^^^^
         ");
-        insta::assert_snapshot!(shown(&at(0..1)), @"
+        let line = format!("\t{}", "x".repeat(99));
+        insta::assert_snapshot!(shown(&wrong(&line, 0..1), Some((&line, 0..1))), @"
         error[bad]: wrong
          --> d.json:1:1
           |
@@ -115,8 +143,8 @@ mod tests {
     #[test]
     fn mistake_without_a_line_names_its_file() {
         let mistake = Diagnostic::error("no-entry", "there is no entry state");
-        insta::assert_snapshot!(shown(&mistake), @"error[no-entry]: there is no entry state");
-        insta::assert_snapshot!(shown(&mistake.in_file("flow").hint("add START.md")), @"
+        insta::assert_snapshot!(shown(&mistake, None), @"error[no-entry]: there is no entry state");
+        insta::assert_snapshot!(shown(&mistake.in_file("flow").hint("add START.md"), None), @"
         error[no-entry]: there is no entry state
         --> flow
          = hint: add START.md

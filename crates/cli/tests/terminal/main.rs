@@ -99,6 +99,23 @@ fn mistake_is_shown_in_its_line() {
     );
 }
 
+// proves: S31
+#[test]
+fn line_with_a_secret_is_not_shown() {
+    let check = |secret: &str, comment: &str| {
+        let text = format!("---\nmax_visits: many # {comment}\n---\nWork.\n");
+        let project = Project::of(&[("wf/START.md", &text)]);
+        let (code, lines, bytes) = start(&project, "run wf", &[("MY_TOKEN", secret)]).end();
+        assert_eq!((code, &*lines[1]), (2, "--> wf/START.md:2:13"), "{lines:?}");
+        assert!(!bytes.contains("many #"), "{bytes}");
+    };
+    // The terminal has room for a part of it only.
+    let secret = "hunter2-correct-horse-battery-staple-0987654321".repeat(3);
+    check(&secret, &format!("{secret} and more"));
+    let (first, second) = ("first line of a key", "second line of a key");
+    check(&format!("{first}\n{second}"), second);
+}
+
 #[test]
 fn resize_leaves_no_remains() {
     let project = forking(3);

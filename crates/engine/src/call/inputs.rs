@@ -5,6 +5,7 @@
 //! outputs that were not used. `raymond_core::crayfish` decides what a run does with them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use raymond_core::crayfish::call::{Output, written};
 use raymond_core::crayfish::document::StepIndex;
@@ -340,7 +341,7 @@ fn named(document: &Document, name: &str) -> Option<(String, StepIndex)> {
     Some((name.to_owned(), step))
 }
 /// Returns the schema of an agent step; other steps have none.
-fn agent_schema(document: &Document, step: StepIndex) -> Option<&Json> {
+fn agent_schema(document: &Document, step: StepIndex) -> Option<&Arc<Json>> {
     match &document.step(step).kind {
         StepKind::Agent(agent) => Some(&agent.schema),
         StepKind::Exec(_) | StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_) => None,

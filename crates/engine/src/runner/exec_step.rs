@@ -268,7 +268,7 @@ impl ExecStep {
                 Ok(())
             }
             CallIo::Stream { input, input_schema, .. } => {
-                let schema = input_schema.as_deref();
+                let schema = input_schema.as_ref();
                 let errors = input.as_ref().map(|json| self.schemas.errors(schema, json));
                 check_errors("its input", &errors.unwrap_or_default())
                     .map_err(AttemptFailure::from_input)
@@ -310,7 +310,7 @@ impl ExecStep {
                     let reason = format!("its stdout is not JSON: {why}");
                     AttemptFailure::from_output(Finding { why: reason, errors: vec![why.into()] })
                 })?;
-                let errors = self.schemas.errors(output_schema.as_deref(), &json);
+                let errors = self.schemas.errors(output_schema.as_ref(), &json);
                 // Before the schema is checked, so that the result of a failed attempt shows what
                 // was wrong.
                 result.insert("json".to_owned(), json);
@@ -336,7 +336,7 @@ impl ExecStep {
                 why: format!("{name}: {path} is not JSON: {why}"),
                 errors: vec![why.into()],
             })?;
-            let errors = self.schemas.errors(schema.as_deref(), &json);
+            let errors = self.schemas.errors(schema.as_ref(), &json);
             check_errors(&format!("{name}: {path}"), &errors)?;
             files.insert(name.clone(), json);
         }
