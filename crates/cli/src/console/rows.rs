@@ -64,6 +64,10 @@ impl Drawn {
 
 /// Returns the rows to draw.
 pub(super) fn rows(view: &RunView, scene: &Scene) -> Vec<Drawn> {
+    // Before the first record, the view has no start, and the age of the run would be decades.
+    if *view == RunView::default() {
+        return Vec::new();
+    }
     let busy = view.busy();
     // At most a third of the screen, so that the log stays readable.
     let most = (scene.size.rows / 3).max(1);

@@ -106,6 +106,11 @@ fn row_shows_agent_state_activity_age_and_cost() {
 }
 
 #[test]
+fn run_without_records_has_no_rows() {
+    assert_eq!(drawn(&RunView::default(), 80, 24), [""; 0]);
+}
+
+#[test]
 fn narrow_terminal_keeps_names_distinguishable() {
     assert_eq!(
         drawn(&three(), 40, 24),
