@@ -58,7 +58,7 @@ pub(crate) fn is_readable(path: &str) -> bool {
     !is_input && (["rs", "md"].contains(&extension) || comment_marks(extension).is_some())
 }
 
-/// The marks of comments, for files of which only the comments are prose.
+/// The marks of comments, for files in which only the comments are prose.
 fn comment_marks(extension: &str) -> Option<&'static [&'static str]> {
     match extension {
         "sh" | "toml" | "yaml" | "yml" => Some(&["#"]),

@@ -1,7 +1,7 @@
 //! The lines of files that contain mistakes, read again to show them to a person.
 //!
-//! A file of which any part is a secret shows no line: a line can be a piece of a secret, which the
-//! search for whole secrets would not find. An archive has no file to read, and a file that has
+//! Raymond shows no line of a file that contains a secret: a line can be a piece of the secret, which
+//! the search for whole secrets would not find. An archive has no file to read, and a file that has
 //! changed since the check would show another line; both show none either.
 
 use std::fs::{self, File};
