@@ -1,8 +1,8 @@
 //! The lines of files that contain mistakes, read again to show them to a person.
 //!
-//! Raymond shows no line of a file that contains a secret: a line can be a piece of the secret, which
-//! the search for whole secrets would not find. An archive has no file to read, and a file that has
-//! changed since the check would show another line; both show none either.
+//! Raymond shows no line of a file that contains a secret: a line can be a piece of the secret,
+//! which the search for whole secrets would not find. An archive has no file to read, and a file
+//! that has changed since the check would show another line; both show none either.
 
 use std::fs::{self, File};
 use std::io::Read as _;
