@@ -171,11 +171,11 @@ pub(crate) fn located(found: Diagnostic, workflow: &Path) -> Diagnostic {
         None if scope.as_os_str().is_empty() => Path::new(".").to_owned(),
         None => scope.to_owned(),
     };
-    found.in_file(one_line(&file.display().to_string()))
+    found.in_file(without_control_characters(&file.display().to_string()))
 }
 
 /// Replaces line breaks, which could make a part of a name look like a message of Raymond.
-fn one_line(name: &str) -> String {
+fn without_control_characters(name: &str) -> String {
     name.replace(|c: char| c.is_control(), "\u{fffd}")
 }
 

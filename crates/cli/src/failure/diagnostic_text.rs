@@ -46,8 +46,8 @@ fn with_source(diagnostic: &Diagnostic, line: Option<&SourceLine>, columns: usiz
     };
     let title = level.primary_title(sanitized(&diagnostic.message)).id(diagnostic.code);
     let file = diagnostic.file.as_deref().map(sanitized);
-    let mut report = match (file, &diagnostic.place, line) {
-        (Some(file), Some(place), line) => {
+    let mut report = match (file, &diagnostic.place) {
+        (Some(file), Some(place)) => {
             let snippet = line.map(|source| {
                 let marked = AnnotationKind::Primary.span(source.span.clone());
                 Snippet::source(&source.text).line_start(place.line).annotation(marked)
@@ -62,7 +62,7 @@ fn with_source(diagnostic: &Diagnostic, line: Option<&SourceLine>, columns: usiz
                 }
             }
         }
-        (file, ..) => title.elements(file.map(Origin::path)),
+        (file, _) => title.elements(file.map(Origin::path)),
     };
     if let Some(hint) = hint_of(diagnostic) {
         report = report.element(Level::HELP.with_name("hint").message(sanitized(&hint)));
