@@ -124,7 +124,7 @@ pub(crate) enum Command {
     /// Show the costs of one run or of all runs of this project
     #[command(after_help = "Example:\n  raymond cost --since 7d --by model")]
     Cost(Deferred<Cost>),
-    /// Check that this release decides as the journal records (runs nothing)
+    /// Check that this release makes the recorded decisions (runs nothing)
     #[command(after_help = REPLAY_HELP)]
     Replay(Deferred<RunArgument>),
     /// Show settings and where each value comes from

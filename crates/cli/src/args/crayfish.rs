@@ -51,7 +51,7 @@ pub(crate) struct Validate {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) schemas: Schemas,
-    /// Resolve schema directories against this one [default: .]
+    /// Look for schema directories in this directory [default: .]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     /// Print one JSON object
@@ -83,7 +83,7 @@ pub(crate) struct Explain {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) schemas: Schemas,
-    /// Resolve schema directories against this one [default: .]
+    /// Look for schema directories in this directory [default: .]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     /// Print one JSON object

@@ -37,7 +37,7 @@ fn everywhere(example: &str, look: impl Fn(&Stage)) -> Left {
 
 fn left_by_driver(stage: &Stage) -> Left {
     let events = stage.events();
-    let done = events.iter().filter_map(|event| event["stepped"]["fact"].get("done"));
+    let done = events.iter().filter_map(|event| event["stepped"]["event"].get("done"));
     let left = done.map(|done| {
         let value = done["stored"]["value"].as_str().unwrap();
         (done["key"].as_str().unwrap().to_owned(), serde_json::from_str(value).unwrap())

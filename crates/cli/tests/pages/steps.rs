@@ -48,7 +48,10 @@ fn reference_lists_all_limits() {
     check("stderr", format!("{} KiB", exec::STDERR_MAX >> 10));
     check("all results of a run", mebibytes(state::MOST_KEPT));
     check("a JSON file, or a schema by name", mebibytes(workspace::FILE_MAX));
-    check("all schemas of a document, with what they name", mebibytes(schemas::MOST_BYTES as u64));
+    check(
+        "all schemas of a document, with the schemas they refer to",
+        mebibytes(schemas::MOST_BYTES as u64),
+    );
     check("problems of a document", grouped(problem::MOST));
 }
 

@@ -153,10 +153,10 @@ impl ErrorCode {
             Self::ExecFailed => "read `stderr` in the step's result, fix the cause, and call again",
             Self::AgentFailed => "read the message, fix the cause, and resume the run",
             Self::AgentOutputSchemaFailed => {
-                "fix the prompt or the schema, and start a new run with the echoed `results`"
+                "fix the prompt or the schema, and start a new run with the `results` of the reply"
             }
             Self::WhileNotConverged => {
-                "raise `maxIters` (to 5 at most) or set `onMaxIters: \"continue\"`, with a new `runId`; the same document and the echoed `results` end in the same way"
+                "raise `maxIters` (to 5 at most) or set `onMaxIters: \"continue\"`, with a new `runId`; the same document with the `results` of the reply fails again"
             }
             Self::RunMismatch => {
                 "send the document, `vars` and schemas from the start, or choose a new `runId`"

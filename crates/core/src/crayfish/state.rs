@@ -148,7 +148,7 @@ impl StepsState {
     pub fn apply(&mut self, agent: &AgentId, event: &StepEvent) {
         match event {
             StepEvent::Begun { born, parent } => self.begin(agent, born.clone(), parent.clone()),
-            StepEvent::Asks { key, attempt, errors } => {
+            StepEvent::Asked { key, attempt, errors } => {
                 if !self.attempts.contains_key(key) {
                     // The caller gave an attempt for the step's id: it applied to this key only.
                     self.attempts.remove(&Key::plain(key.step.clone()));
@@ -158,23 +158,23 @@ impl StepsState {
                 // request.
                 self.complaints.insert(key.clone(), errors.clone());
             }
-            StepEvent::Keeps { label, session } => {
+            StepEvent::ConversationKept { label, session } => {
                 self.sessions.insert(label.clone(), session.clone());
             }
             StepEvent::Called(call) => self.call(call),
-            StepEvent::Takes { name } => drop(self.offers.remove(name)),
-            StepEvent::Ignores { name } => {
+            StepEvent::OutputTaken { name } => drop(self.offers.remove(name)),
+            StepEvent::OutputIgnored { name } => {
                 self.offers.remove(name);
                 self.stale.insert(name.clone());
             }
-            StepEvent::Parked { gate, most } => self.park(agent, gate, *most),
+            StepEvent::Parked { gate, limit } => self.park(agent, gate, *limit),
             StepEvent::Entered { gate, .. } => {
-                if let Some((gate, most)) = gate {
-                    self.pass(agent, gate, *most);
+                if let Some((gate, limit)) = gate {
+                    self.pass(agent, gate, *limit);
                 }
                 self.moves(agent, event);
             }
-            StepEvent::Fails { key, stored, contained } => {
+            StepEvent::Failed { key, stored, contained } => {
                 if let Some(stored) = stored {
                     // The reply shows the failed result, but no step of this branch sees it: none
                     // follows.
@@ -189,14 +189,14 @@ impl StepsState {
                 self.complaints.remove(key);
                 self.meet(agent, key);
             }
-            StepEvent::Met { key } => self.meet(agent, key),
+            StepEvent::Reused { key } => self.meet(agent, key),
             StepEvent::Ended => self.end(agent),
-            StepEvent::Loops { .. }
-            | StepEvent::Turns { .. }
-            | StepEvent::Splits
-            | StepEvent::Leaves => {
+            StepEvent::LoopEntered { .. }
+            | StepEvent::IterationBegun { .. }
+            | StepEvent::LoopSplit
+            | StepEvent::LoopLeft => {
                 // Only sequential iterations: `begin` counts those of parallel loops.
-                let turns = matches!(event, StepEvent::Turns { .. });
+                let turns = matches!(event, StepEvent::IterationBegun { .. });
                 self.turned = self.turned.saturating_add(turns.into());
                 self.moves(agent, event);
             }

@@ -88,7 +88,7 @@ impl<'a> Interpreter<'a> {
             Position::Before(step) => scope.to(Way::To(self.document.find(step.as_str())?)),
             Position::Behind(step) => scope.behind(self.document.find(step.as_str())?),
             Position::Round => scope.round(self.innermost(branch)?, 0),
-            Position::Waits { left: 0, .. } => Next::StepEvent(StepEvent::Leaves),
+            Position::Waits { left: 0, .. } => Next::StepEvent(StepEvent::LoopLeft),
             Position::Waits { .. } | Position::In(_) | Position::Failed(_) => return None,
         })
     }
@@ -200,7 +200,7 @@ impl Scope<'_> {
                     // A failed result does not count: its step runs again.
                     let known = self.state.results.get(&key).is_some_and(|stored| stored.ok);
                     return if known {
-                        Next::StepEvent(StepEvent::Met { key })
+                        Next::StepEvent(StepEvent::Reused { key })
                     } else {
                         Next::Does { step, key }
                     };
@@ -257,8 +257,8 @@ impl Scope<'_> {
         let of = self.steps.document.step(step).id.clone();
         // Results of an earlier pass would otherwise be visible in the first iteration.
         let hides = self.inside(step).filter(|id| self.seen(id.as_str()).is_some()).collect();
-        Next::StepEvent(StepEvent::Loops {
-            turning: LoopFrame { of, list, count, number: 0 },
+        Next::StepEvent(StepEvent::LoopEntered {
+            frame: LoopFrame { of, list, count, number: 0 },
             hides,
         })
     }
@@ -284,7 +284,7 @@ impl Scope<'_> {
             StepKind::ForEach(each) => self.each(each, number),
             StepKind::While(step) => self.again(step, number),
             StepKind::Exec(_) | StepKind::Agent(_) | StepKind::If(_) => {
-                Next::StepEvent(StepEvent::Leaves)
+                Next::StepEvent(StepEvent::LoopLeft)
             }
         }
     }
@@ -292,31 +292,31 @@ impl Scope<'_> {
     fn each(&self, each: &ForEach, number: u32) -> Next {
         // Never taken: `enters` has pushed a frame with a count.
         let Some(LoopFrame { of, count: Some(count), .. }) = self.branch.loops.last() else {
-            return Next::StepEvent(StepEvent::Leaves);
+            return Next::StepEvent(StepEvent::LoopLeft);
         };
         match each.order {
             // An empty list leaves at once, in parallel loops too.
-            _ if number >= *count => Next::StepEvent(StepEvent::Leaves),
+            _ if number >= *count => Next::StepEvent(StepEvent::LoopLeft),
             Order::Parallel { .. } => Next::Splits { of: of.clone(), count: *count },
-            Order::Sequential => Next::StepEvent(StepEvent::Turns { number }),
+            Order::Sequential => Next::StepEvent(StepEvent::IterationBegun { number }),
         }
     }
 
     /// Evaluates `until` before each iteration and once after the last.
     fn again(&self, step: &While, number: u32) -> Next {
         if step.until.holds(self) {
-            return Next::StepEvent(StepEvent::Leaves);
+            return Next::StepEvent(StepEvent::LoopLeft);
         }
         let most = step.max_iters.get();
         if number < most {
-            return Next::StepEvent(StepEvent::Turns { number });
+            return Next::StepEvent(StepEvent::IterationBegun { number });
         }
         match step.on_max_iters {
-            OnMaxIters::Continue => Next::StepEvent(StepEvent::Leaves),
+            OnMaxIters::Continue => Next::StepEvent(StepEvent::LoopLeft),
             OnMaxIters::Fail => {
                 let message = format!("`until` does not hold after {}", counted(most, "iteration"));
                 let key = self.branch.loop_key();
-                key.map_or(Next::StepEvent(StepEvent::Leaves), |key| {
+                key.map_or(Next::StepEvent(StepEvent::LoopLeft), |key| {
                     Next::Fails(Stuck::new(ErrorCode::WhileNotConverged, key, message))
                 })
             }

@@ -96,8 +96,8 @@ fn recorded(run: &mut Run, mut cause: Input, events: Vec<Event>) -> RecordStep {
 fn folded(run: &mut Run, mut events: Vec<Event>) -> Vec<Event> {
     for event in &mut events {
         apply(run, event);
-        if let Event::Stepped { fact, .. } = event {
-            fact.drop_readings();
+        if let Event::Stepped { event, .. } = event {
+            event.drop_readings();
         }
     }
     events

@@ -195,9 +195,9 @@ pub fn apply(run: &mut Run, event: &Event) {
             }
         }
         Event::AgentRevived { agent: id } => revive(run, id),
-        Event::Stepped { agent, fact } => {
+        Event::Stepped { agent, event } => {
             if let Some(steps) = run.program.steps_mut() {
-                steps.apply(agent, fact);
+                steps.apply(agent, event);
             }
         }
         // The ledger counts the warnings that a view needs.

@@ -287,7 +287,7 @@ pub enum Event {
     /// A branch of a document made a step.
     Stepped {
         agent: AgentId,
-        fact: StepEvent,
+        event: StepEvent,
     },
     /// A warning, which changes nothing.
     Warned {

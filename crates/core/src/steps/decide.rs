@@ -45,7 +45,7 @@ use failures::{collapse, exhausted, fail, fail_early, invalid};
 /// Creates the branch of the document itself.
 pub(crate) fn begin(decision: &mut Decision<'_>, main: &AgentId) {
     let event = StepEvent::Begun { born: Vec::new(), parent: None };
-    decision.push(Event::Stepped { agent: main.clone(), fact: event });
+    decision.push(Event::Stepped { agent: main.clone(), event });
 }
 
 /// Decides what the next branch does; `None` if all of them wait.
@@ -91,7 +91,7 @@ fn step(decision: &mut Decision<'_>, agent: &Agent, event: StepEvent) {
 }
 
 fn step_of(decision: &mut Decision<'_>, agent: &AgentId, event: StepEvent) {
-    decision.push(Event::Stepped { agent: agent.clone(), fact: event });
+    decision.push(Event::Stepped { agent: agent.clone(), event });
 }
 
 fn end(decision: &mut Decision<'_>, agent: &Agent) {
@@ -110,7 +110,7 @@ fn leave(decision: &mut Decision<'_>, agent: &Agent) {
 fn split(decision: &mut Decision<'_>, agent: &Agent, of: &StepId, count: u32) {
     let branch = decision.run.program.steps().and_then(|state| state.branches.get(&agent.id));
     let Some(outside) = branch.and_then(Branch::loop_key) else { return };
-    step(decision, agent, StepEvent::Splits);
+    step(decision, agent, StepEvent::LoopSplit);
     let target = StateName::new(of.as_str());
     // The number of all branches so far keeps the ids unique when a loop runs several times.
     let begun = decision.run.program.steps().map_or(0, |state| state.begun);
@@ -127,7 +127,7 @@ fn split(decision: &mut Decision<'_>, agent: &Agent, of: &StepId, count: u32) {
         let mut born = outside.iterations.clone();
         born.push(Iteration { of: of.clone(), number });
         let event = StepEvent::Begun { born, parent: Some(agent.id.clone()) };
-        decision.push(Event::Stepped { agent: child, fact: event });
+        decision.push(Event::Stepped { agent: child, event });
     }
 }
 
@@ -148,8 +148,8 @@ fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: Key)
     }
     // After the check above, because a step that cannot run must not occupy a gate.
     let gate = gate(decision, agent, index);
-    if let Some((gate, most)) = gate.clone().filter(|(gate, _)| !state.is_open(gate)) {
-        return step(decision, agent, StepEvent::Parked { gate, most });
+    if let Some((gate, limit)) = gate.clone().filter(|(gate, _)| !state.is_open(gate)) {
+        return step(decision, agent, StepEvent::Parked { gate, limit });
     }
     step(decision, agent, StepEvent::Entered { step: key.step.clone(), gate });
     let visit = visit(decision, agent, &key);
@@ -160,7 +160,7 @@ fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: Key)
             let attempt = written(&state.attempts, &key).map_or(1, |(_, attempt)| attempt);
             let session = shared(steps, state, asks).map_or(Session::Fresh, Session::At);
             let errors = state.complaints.get(&key).cloned().unwrap_or_default();
-            step(decision, agent, StepEvent::Asks { key: key.clone(), attempt, errors });
+            step(decision, agent, StepEvent::Asked { key: key.clone(), attempt, errors });
             question(decision, agent, Question { turn, key, attempt }, &session);
         }
         // The interpreter names only exec and agent steps as steps that have to run.
@@ -240,7 +240,7 @@ fn question(decision: &mut Decision<'_>, agent: &Agent, question: Question, sess
             take(decision, agent, question, SentOutput { name, output }, &state.offers);
         }
         Some(Offer::Stale(name)) => {
-            step(decision, agent, StepEvent::Ignores { name });
+            step(decision, agent, StepEvent::OutputIgnored { name });
             ask(decision, turn, &key, session);
         }
         None => ask(decision, turn, &key, session),
@@ -264,7 +264,7 @@ fn take(
 ) {
     let Question { turn, key, attempt } = question;
     let SentOutput { name, output } = sent;
-    step(decision, agent, StepEvent::Takes { name });
+    step(decision, agent, StepEvent::OutputTaken { name });
     let errors = match fitting(decision, &output.verdict, &output.stored.value) {
         Verdict::Valid => return done(decision, agent, key, output.stored.clone()),
         Verdict::Invalid(errors) => errors,
@@ -275,7 +275,7 @@ fn take(
         program_and_state(decision).is_some_and(|(steps, _)| following <= steps.tries(&key));
     match offers.get(&request).filter(|_| has_next) {
         Some(next) => {
-            let event = StepEvent::Asks { key: key.clone(), attempt: following, errors };
+            let event = StepEvent::Asked { key: key.clone(), attempt: following, errors };
             step(decision, agent, event);
             let question = Question { turn: turn.following(), key, attempt: following };
             let sent = SentOutput { name: request, output: next };
@@ -409,7 +409,7 @@ pub(crate) fn called(mut decision: Decision<'_>, call: &Call) -> Vec<Event> {
         let event = match with_call.offer(&key, attempt) {
             None => continue,
             Some(Offer::Stale(name)) => {
-                let event = StepEvent::Ignores { name };
+                let event = StepEvent::OutputIgnored { name };
                 step(&mut decision, agent, event.clone());
                 event
             }
@@ -426,7 +426,7 @@ pub(crate) fn called(mut decision: Decision<'_>, call: &Call) -> Vec<Event> {
                 let sent = SentOutput { name: name.clone(), output };
                 take(&mut decision, agent, question, sent, &with_call.offers);
                 // Outputs for later attempts belong to this step alone.
-                StepEvent::Takes { name }
+                StepEvent::OutputTaken { name }
             }
         };
         with_call.apply(&agent.id, &event);
@@ -454,7 +454,7 @@ fn keep(decision: &mut Decision<'_>, agent: &Agent, key: &Key, session: &Session
     let asks = steps.agent(key);
     let label = asks.and_then(|asks| label(steps, asks, asks.session.as_ref()?));
     if let (Some(label), Session::At(session)) = (label, session) {
-        step(decision, agent, StepEvent::Keeps { label, session: session.clone() });
+        step(decision, agent, StepEvent::ConversationKept { label, session: session.clone() });
     }
 }
 

@@ -217,8 +217,8 @@ impl RunView {
             self.born += 1;
         } else if let Event::AgentEnded { agent, .. } = event {
             self.agents.remove(agent);
-        } else if let Event::Stepped { fact, .. } = event {
-            self.note_offers(fact);
+        } else if let Event::Stepped { event, .. } = event {
+            self.note_offers(event);
         }
     }
 
@@ -236,10 +236,10 @@ impl RunView {
         (self.cap, self.retries) = (settings.budget, settings.retries);
     }
 
-    fn note_offers(&mut self, fact: &StepEvent) {
-        if let StepEvent::Called(call) = fact {
+    fn note_offers(&mut self, event: &StepEvent) {
+        if let StepEvent::Called(call) = event {
             self.offers.clone_from(&call.outputs);
-        } else if let StepEvent::Takes { name } | StepEvent::Ignores { name } = fact {
+        } else if let StepEvent::OutputTaken { name } | StepEvent::OutputIgnored { name } = event {
             self.offers.remove(name);
         }
     }

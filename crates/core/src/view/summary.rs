@@ -159,8 +159,8 @@ impl AgentSummary {
             self.question = Some(ask.clone());
         } else if let Event::AskAnswered { ask, key, .. } = event {
             self.note_answer(ask, key);
-        } else if let Event::Stepped { fact, .. } = event {
-            self.note_step(fact);
+        } else if let Event::Stepped { event, .. } = event {
+            self.note_step(event);
         }
     }
 
@@ -181,24 +181,24 @@ impl AgentSummary {
         }
     }
 
-    fn note_step(&mut self, fact: &StepEvent) {
-        if let StepEvent::Asks { key, attempt, errors } = fact {
+    fn note_step(&mut self, event: &StepEvent) {
+        if let StepEvent::Asked { key, attempt, errors } = event {
             let attempt = StepAttempt { key: key.clone(), number: *attempt };
             if !errors.is_empty() {
                 self.refused = Some(attempt.clone());
             }
             self.requested = Some(attempt);
-        } else if let StepEvent::Takes { .. } = fact {
+        } else if let StepEvent::OutputTaken { .. } = event {
             self.answered = None;
-        } else if let StepEvent::Done { stored, .. } = fact {
+        } else if let StepEvent::Done { stored, .. } = event {
             // The errors belong to an attempt; the next execution of the step starts without them.
             self.refused = None;
             if !stored.ok {
                 self.turn_failure = None;
             }
-        } else if let StepEvent::Fails { key, .. } = fact {
+        } else if let StepEvent::Failed { key, .. } = event {
             self.failed_step = Some(key.clone());
-        } else if let StepEvent::Revived = fact {
+        } else if let StepEvent::Revived = event {
             self.revived = true;
         }
     }

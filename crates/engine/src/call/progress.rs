@@ -40,7 +40,8 @@ impl ProgressReporter {
                 // A step that fails before it starts gets one line, for the failure.
                 Event::VisitEntered { location: Location::Step(key), .. } if fails(others, key) => {
                 }
-                Event::Stepped { fact: StepEvent::Asks { key, .. }, .. } if fails(others, key) => {}
+                Event::Stepped { event: StepEvent::Asked { key, .. }, .. }
+                    if fails(others, key) => {}
                 Event::RetryAt { turn, retry, of, .. } => {
                     let location = run.agents.get(&turn.agent).map(|agent| &agent.visit.location);
                     let key = location.map(ToString::to_string).unwrap_or_default();
@@ -48,14 +49,14 @@ impl ProgressReporter {
                     self.report(format!("{key} failed; attempt {next} of {all} follows"));
                 }
                 Event::VisitEntered { location, .. } => self.report(format!("{location} begins")),
-                Event::Stepped { fact, .. } => match fact {
+                Event::Stepped { event, .. } => match event {
                     StepEvent::Done { key, stored } if stored.ok => {
                         self.report(format!("{key} is done"));
                     }
-                    StepEvent::Done { key, .. } | StepEvent::Fails { key, .. } => {
+                    StepEvent::Done { key, .. } | StepEvent::Failed { key, .. } => {
                         self.report(format!("{key} failed"));
                     }
-                    StepEvent::Asks { key, attempt, .. } if *attempt > 1 => {
+                    StepEvent::Asked { key, attempt, .. } if *attempt > 1 => {
                         self.report(format!("{key} asks for attempt {attempt}"));
                     }
                     _ => {}
@@ -74,8 +75,10 @@ fn with_others(step: &RecordStep) -> impl Iterator<Item = (&Event, &[Event])> {
 /// Returns whether one of these events is the failure of the step with this key.
 fn fails(events: &[Event], wanted: &Key) -> bool {
     events.iter().any(|event| match event {
-        Event::Stepped { fact: StepEvent::Fails { key, .. }, .. } => key == wanted,
-        Event::Stepped { fact: StepEvent::Done { key, stored }, .. } => !stored.ok && key == wanted,
+        Event::Stepped { event: StepEvent::Failed { key, .. }, .. } => key == wanted,
+        Event::Stepped { event: StepEvent::Done { key, stored }, .. } => {
+            !stored.ok && key == wanted
+        }
         _ => false,
     })
 }

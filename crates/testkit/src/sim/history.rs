@@ -134,7 +134,7 @@ impl HistoryBuilder<'_> {
                     | Warning::ResultRefused { .. }
                     | Warning::Exhausted { .. }),
             } => self.push_line(agent, warning.to_string()),
-            Event::Stepped { agent, fact } => self.stepped(agent, fact),
+            Event::Stepped { agent, event } => self.stepped(agent, event),
             Event::AgentRevived { agent } => self.push_line(agent, format!("revive {agent}")),
             _ => {}
         }
@@ -143,27 +143,27 @@ impl HistoryBuilder<'_> {
     /// Writes finished steps with their results, and requests with their attempts.
     fn stepped(&mut self, agent: &AgentId, fact: &StepEvent) {
         match fact {
-            StepEvent::Asks { key, attempt, .. } => {
+            StepEvent::Asked { key, attempt, .. } => {
                 self.push_line(agent, format!("asks {key} {attempt}"));
             }
             StepEvent::Done { key, stored }
-            | StepEvent::Fails { key, stored: Some(stored), .. } => {
+            | StepEvent::Failed { key, stored: Some(stored), .. } => {
                 let left = (self.text)(&stored.value);
                 self.push_line(agent, format!("leaves {key} {left}"));
             }
-            StepEvent::Met { key } => self.push_line(agent, format!("knows {key}")),
+            StepEvent::Reused { key } => self.push_line(agent, format!("knows {key}")),
             StepEvent::Begun { .. }
             | StepEvent::Parked { .. }
             | StepEvent::Called(_)
-            | StepEvent::Takes { .. }
-            | StepEvent::Ignores { .. }
+            | StepEvent::OutputTaken { .. }
+            | StepEvent::OutputIgnored { .. }
             | StepEvent::Entered { .. }
-            | StepEvent::Keeps { .. }
-            | StepEvent::Loops { .. }
-            | StepEvent::Turns { .. }
-            | StepEvent::Splits
-            | StepEvent::Leaves
-            | StepEvent::Fails { .. }
+            | StepEvent::ConversationKept { .. }
+            | StepEvent::LoopEntered { .. }
+            | StepEvent::IterationBegun { .. }
+            | StepEvent::LoopSplit
+            | StepEvent::LoopLeft
+            | StepEvent::Failed { .. }
             | StepEvent::Revived
             | StepEvent::Ended => {}
         }

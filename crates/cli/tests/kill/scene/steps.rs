@@ -52,11 +52,11 @@ impl Steps {
     fn left(&self) -> BTreeMap<String, Value> {
         let mut left = BTreeMap::new();
         for event in self.0.events("r", "stepped") {
-            let fact = &event["fact"];
-            for (word, value) in [("done", "stored"), ("asks", "attempt")] {
-                if let Some(key) = fact[word]["key"].as_str() {
-                    let earlier = left.insert(format!("{word} {key}"), fact[word][value].clone());
-                    assert!(word == "asks" || earlier.is_none(), "{key} is done twice");
+            let event = &event["event"];
+            for (word, value) in [("done", "stored"), ("asked", "attempt")] {
+                if let Some(key) = event[word]["key"].as_str() {
+                    let earlier = left.insert(format!("{word} {key}"), event[word][value].clone());
+                    assert!(word == "asked" || earlier.is_none(), "{key} is done twice");
                 }
             }
         }

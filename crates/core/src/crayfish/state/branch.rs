@@ -67,24 +67,24 @@ impl Branch {
     pub(super) fn moves(&mut self, event: &StepEvent) {
         match event {
             StepEvent::Entered { step, .. } => self.at = Position::In(step.clone()),
-            StepEvent::Loops { turning: frame, hides } => {
+            StepEvent::LoopEntered { frame, hides } => {
                 self.loops.push(frame.clone());
                 self.seen.extend(hides.iter().map(|step| (step.clone(), None)));
                 self.at = Position::Round;
             }
-            StepEvent::Turns { number } => {
+            StepEvent::IterationBegun { number } => {
                 self.at = Position::Body;
                 if let Some(frame) = self.loops.last_mut() {
                     frame.number = *number;
                 }
             }
-            StepEvent::Splits => {
+            StepEvent::LoopSplit => {
                 // Only a `forEach` splits, and the frame of a `forEach` has a count.
                 let left = self.loops.last().and_then(|frame| frame.count).unwrap_or(0);
                 let last = BTreeMap::new();
                 self.at = Position::Waits { left, idle: left, failed: 0, broken: 0, last };
             }
-            StepEvent::Leaves => {
+            StepEvent::LoopLeft => {
                 let left = self.loops.pop();
                 // Steps after a parallel loop see the results of its last item, as after a
                 // sequential one.
@@ -97,16 +97,16 @@ impl Branch {
             }
             // These concern more than one branch, or a result: `StepsState::apply` handles them.
             StepEvent::Begun { .. }
-            | StepEvent::Asks { .. }
-            | StepEvent::Keeps { .. }
+            | StepEvent::Asked { .. }
+            | StepEvent::ConversationKept { .. }
             | StepEvent::Parked { .. }
             | StepEvent::Called(_)
-            | StepEvent::Takes { .. }
-            | StepEvent::Ignores { .. }
-            | StepEvent::Fails { .. }
+            | StepEvent::OutputTaken { .. }
+            | StepEvent::OutputIgnored { .. }
+            | StepEvent::Failed { .. }
             | StepEvent::Revived
             | StepEvent::Done { .. }
-            | StepEvent::Met { .. }
+            | StepEvent::Reused { .. }
             | StepEvent::Ended => {}
         }
     }

@@ -36,23 +36,23 @@ pub enum StepEvent {
     Parked {
         gate: Gate,
         /// How many branches may be inside.
-        most: u32,
+        limit: u32,
     },
     /// A call brought outputs and results.
     // Boxed, because a call would make every event of a branch as large as itself.
     Called(Box<Call>),
     /// A step takes an output of the caller.
-    Takes {
+    OutputTaken {
         /// The name it was sent under.
         name: String,
     },
     /// An output of the caller is for an attempt that is over.
-    Ignores {
+    OutputIgnored {
         /// The name it was sent under.
         name: String,
     },
     /// An agent step asks for an attempt.
-    Asks {
+    Asked {
         key: Key,
         /// The attempt, from 1.
         attempt: u32,
@@ -61,30 +61,30 @@ pub enum StepEvent {
         errors: Vec<Problem>,
     },
     /// Later steps with this label continue this conversation.
-    Keeps { label: String, session: SessionId },
+    ConversationKept { label: String, session: SessionId },
     /// A step has a result.
     Done { key: Key, stored: Stored },
     /// A step already had a result, which is used.
-    Met { key: Key },
+    Reused { key: Key },
     /// The branch enters a loop.
-    Loops {
-        turning: LoopFrame,
+    LoopEntered {
+        frame: LoopFrame,
         /// The steps of its body whose earlier results become invisible.
         // Recorded, because the fold does not know which steps are in the body.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         hides: Vec<StepId>,
     },
     /// An iteration of the innermost loop begins.
-    Turns {
+    IterationBegun {
         /// The iteration, from 0.
         number: u32,
     },
     /// The iterations of the innermost loop begin, each as a branch.
-    Splits,
+    LoopSplit,
     /// The branch leaves its innermost loop.
-    Leaves,
+    LoopLeft,
     /// The branch fails at a step.
-    Fails {
+    Failed {
         key: Key,
         /// The result of the failed step, if it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,22 +105,22 @@ impl StepEvent {
     pub(crate) fn drop_readings(&mut self) {
         match self {
             Self::Called(call) => call.drop_readings(),
-            Self::Done { stored, .. } | Self::Fails { stored: Some(stored), .. } => {
+            Self::Done { stored, .. } | Self::Failed { stored: Some(stored), .. } => {
                 stored.read = Read::default();
             }
             Self::Begun { .. }
             | Self::Entered { .. }
             | Self::Parked { .. }
-            | Self::Takes { .. }
-            | Self::Ignores { .. }
-            | Self::Asks { .. }
-            | Self::Keeps { .. }
-            | Self::Met { .. }
-            | Self::Loops { .. }
-            | Self::Turns { .. }
-            | Self::Splits
-            | Self::Leaves
-            | Self::Fails { stored: None, .. }
+            | Self::OutputTaken { .. }
+            | Self::OutputIgnored { .. }
+            | Self::Asked { .. }
+            | Self::ConversationKept { .. }
+            | Self::Reused { .. }
+            | Self::LoopEntered { .. }
+            | Self::IterationBegun { .. }
+            | Self::LoopSplit
+            | Self::LoopLeft
+            | Self::Failed { stored: None, .. }
             | Self::Revived
             | Self::Ended => {}
         }

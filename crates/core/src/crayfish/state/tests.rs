@@ -34,7 +34,7 @@ fn latest_result_has_the_highest_iteration() {
         flow.apply(&AgentId::main(), &StepEvent::Done { key: key(name), stored: stored() });
     }
     let stored = Some(Stored::inline(json!({ "ok": false }), false));
-    flow.apply(&AgentId::main(), &StepEvent::Fails { key: key("f"), stored, contained: false });
+    flow.apply(&AgentId::main(), &StepEvent::Failed { key: key("f"), stored, contained: false });
     let latest: Vec<String> = flow.latest.values().map(ToString::to_string).collect();
     assert_eq!(latest, ["l[10].a", "f", "z"]);
 }

@@ -59,7 +59,7 @@ impl Walk {
     }
 
     fn split(&mut self, agent: &AgentId, of: &StepId, count: u32) {
-        self.state.apply(agent, &StepEvent::Splits);
+        self.state.apply(agent, &StepEvent::LoopSplit);
         let branch = self.state.branches[agent].clone();
         let outside = branch.loop_key().unwrap().iterations;
         for number in 0..count {
@@ -299,7 +299,7 @@ fn parallel_loops_have_a_limit_together() {
     let next = |document: &Document, state: &StepsState| {
         Interpreter { document, vars: &document.vars }.next(state, &main)
     };
-    let loops = |next| matches!(next, Some(Next::StepEvent(StepEvent::Loops { .. })));
+    let loops = |next| matches!(next, Some(Next::StepEvent(StepEvent::LoopEntered { .. })));
     assert!(loops(next(&walk.document, &walk.state)));
     walk.state.branches.extend([other(MOST_BRANCHES)]);
     let message = "$.vars.three has 3 items; parallel loops take 10000".to_owned();

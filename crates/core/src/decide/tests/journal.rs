@@ -65,7 +65,7 @@ impl Sample {
     fn journalled(mut self) -> Self {
         match &mut self {
             Self::Cause(input) => input.drop_readings(),
-            Self::Event(Event::Stepped { fact, .. }) => fact.drop_readings(),
+            Self::Event(Event::Stepped { event, .. }) => event.drop_readings(),
             Self::Header(_) | Self::Event(_) => {}
         }
         self

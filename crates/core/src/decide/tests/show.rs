@@ -165,7 +165,7 @@ impl Names {
             }
             Event::AgentHeld { agent, .. } => format!("hold {agent}"),
             Event::AgentRevived { agent } => format!("revive {agent}"),
-            Event::Stepped { agent, fact } => format!("{agent} {fact:?}"),
+            Event::Stepped { agent, event } => format!("{agent} {event:?}"),
             Event::Warned { agent, warning } => {
                 let whom = agent.as_ref().map_or("run", AgentId::as_str);
                 format!("warn {whom}: {warning}")

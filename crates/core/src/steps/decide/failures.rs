@@ -47,7 +47,7 @@ pub(super) fn invalid(
         return exhausted(decision, agent, key, message, errors);
     }
     let attempt = attempt.saturating_add(1);
-    step(decision, agent, StepEvent::Asks { key: key.clone(), attempt, errors: errors.to_vec() });
+    step(decision, agent, StepEvent::Asked { key: key.clone(), attempt, errors: errors.to_vec() });
     ask(decision, turn, &key, session);
 }
 
@@ -121,11 +121,11 @@ pub(super) fn fail(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck, lef
         (Reach::Around, stored) => {
             // The branch stays, so that its parent can count it and fail in turn; only its agent
             // ends.
-            step(decision, agent, StepEvent::Fails { key, stored, contained: true });
+            step(decision, agent, StepEvent::Failed { key, stored, contained: true });
             leave(decision, agent);
         }
         (Reach::Run | Reach::Iteration, stored) => {
-            step(decision, agent, StepEvent::Fails { key, stored, contained: false });
+            step(decision, agent, StepEvent::Failed { key, stored, contained: false });
             let failure = Failure::Step { code, message, variable };
             decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
         }
@@ -141,7 +141,7 @@ pub(crate) fn break_off(decision: &mut Decision<'_>, agent: &Agent, failure: Fai
         return fail(decision, agent, stuck, None);
     }
     // The failure keeps its kind: as a `Failure::Step` of this code, no resume would repeat it.
-    step(decision, agent, StepEvent::Fails { key, stored: None, contained: false });
+    step(decision, agent, StepEvent::Failed { key, stored: None, contained: false });
     decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
 }
 
@@ -164,12 +164,12 @@ pub(super) fn collapse(decision: &mut Decision<'_>, agent: &Agent) {
     let Some(key) = first else { return };
     match reach(decision, agent) {
         Reach::Iteration => {
-            step(decision, agent, StepEvent::Met { key });
+            step(decision, agent, StepEvent::Reused { key });
             end(decision, agent);
         }
         // `Run` cannot happen: the iterations failed in a loop that a loop further out collects.
         Reach::Around | Reach::Run => {
-            step(decision, agent, StepEvent::Fails { key, stored: None, contained: true });
+            step(decision, agent, StepEvent::Failed { key, stored: None, contained: true });
             leave(decision, agent);
         }
     }

@@ -107,7 +107,7 @@ impl RunView {
             },
             Event::AgentHeld { agent, .. } => ViewEvent::AgentHeld(self.place(agent)),
             Event::AgentRevived { agent } => ViewEvent::AgentRevived(self.place(agent)),
-            Event::Stepped { agent, fact } => self.stepped(at, agent, fact)?,
+            Event::Stepped { agent, event } => self.stepped(at, agent, event)?,
 
             // Their consequences have a meaning: the start of a turn, the next visit.
             Event::TurnQueued { .. }
@@ -163,23 +163,23 @@ impl RunView {
 
     /// Returns the meaning of a step that did not simply succeed. A success shows when the next
     /// step begins.
-    fn stepped(&self, at: Timestamp, agent: &AgentId, fact: &StepEvent) -> Option<ViewEvent> {
-        if let StepEvent::Asks { key, attempt, errors } = fact
+    fn stepped(&self, at: Timestamp, agent: &AgentId, event: &StepEvent) -> Option<ViewEvent> {
+        if let StepEvent::Asked { key, attempt, errors } = event
             && !errors.is_empty()
         {
             return self.refused(agent, key, *attempt, errors);
         }
-        if let StepEvent::Done { stored, .. } = fact
+        if let StepEvent::Done { stored, .. } = event
             && !stored.ok
         {
             let failure = self.row(agent).and_then(|row| row.summary.turn_failure.as_ref());
             let why = failure.map(ToString::to_string).or_else(|| message(stored));
             return Some(ViewEvent::FailureCollected { place: self.place(agent), why });
         }
-        if let StepEvent::Takes { name } = fact {
+        if let StepEvent::OutputTaken { name } = event {
             return self.taken(at, agent, name);
         }
-        let StepEvent::Ignores { name } = fact else { return None };
+        let StepEvent::OutputIgnored { name } = event else { return None };
         let Output { stored, .. } = self.offers.get(name)?;
         let attempt = answer(at, self.question(agent)?, CallerAnswer::Stale);
         Some(ViewEvent::Answered { attempt, value: stored.value.clone() })

@@ -203,7 +203,7 @@ impl Reader<'_> {
         let mut lines = text.trim().lines();
         let first = lines.next().map(|line| line.trim_end().to_owned());
         if lines.next().is_some() {
-            let message = "`description` is one line; only its first is shown";
+            let message = "`description` must be one line; only the first line is used";
             let warning = Diagnostic::warning("long-description", message);
             self.report(warning, &node.span);
         }

@@ -305,7 +305,7 @@ fn values_out_of_range_are_refused() {
     insta::assert_snapshot!(mistakes("max_visits: -1\ndescription: |\n  one\n  two"), @r#"
     X:2:13: error: `max_visits` is a whole number from 1 to 4294967295, not -1
         2:13 "-1" [bad-number]
-    X:4:3: warning: `description` is one line; only its first is shown
+    X:4:3: warning: `description` must be one line; only the first line is used
         4:3 "one\n  two\n" [long-description]
     "#);
     insta::assert_snapshot!(mistakes("max_visits: 4294967296\nthen: ../x"), @r#"

@@ -99,7 +99,7 @@ impl Auditor {
             Event::AgentEnded { .. } | Event::AgentFailed { .. } | Event::AgentRevived { .. } => {
                 self.status(event)?;
             }
-            Event::Stepped { agent, fact } => self.stepped(agent, fact)?,
+            Event::Stepped { agent, event } => self.stepped(agent, event)?,
             _ => {}
         }
         Ok(())

@@ -40,12 +40,12 @@ impl Auditor {
                 self.tracked(agent)?.may_move = true;
             }
             // A step is skipped only because of a recorded result, which may be a failure.
-            StepEvent::Met { key } => {
+            StepEvent::Reused { key } => {
                 let known = self.steps.done.contains(key) || self.steps.failed.contains(key);
                 must!(known, "{key} is taken as done, and is not");
                 self.tracked(agent)?.may_move = true;
             }
-            StepEvent::Fails { key, stored, contained } => {
+            StepEvent::Failed { key, stored, contained } => {
                 // A failed loop leaves a result only if an enclosing loop collects failures.
                 if stored.is_some() {
                     self.steps.failed.insert(key.clone());
@@ -54,25 +54,25 @@ impl Auditor {
                     self.tracked(agent)?.may_move = true;
                 }
             }
-            StepEvent::Asks { key, attempt, .. } => {
+            StepEvent::Asked { key, attempt, .. } => {
                 let last = self.steps.attempts.insert(key.clone(), *attempt).unwrap_or(0);
                 // The caller's answers name this number. With a gap or a repetition, an old answer
                 // would be taken for a new question.
                 must!(*attempt == last + 1, "{key} asks for attempt {attempt} after {last}");
             }
-            StepEvent::Keeps { label, session } => {
+            StepEvent::ConversationKept { label, session } => {
                 self.steps.sessions.insert(label.clone(), session.clone());
             }
             StepEvent::Begun { .. }
             | StepEvent::Parked { .. }
             | StepEvent::Called(_)
-            | StepEvent::Takes { .. }
-            | StepEvent::Ignores { .. }
+            | StepEvent::OutputTaken { .. }
+            | StepEvent::OutputIgnored { .. }
             | StepEvent::Entered { .. }
-            | StepEvent::Loops { .. }
-            | StepEvent::Turns { .. }
-            | StepEvent::Splits
-            | StepEvent::Leaves
+            | StepEvent::LoopEntered { .. }
+            | StepEvent::IterationBegun { .. }
+            | StepEvent::LoopSplit
+            | StepEvent::LoopLeft
             | StepEvent::Revived
             | StepEvent::Ended => {}
         }

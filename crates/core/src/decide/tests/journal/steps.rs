@@ -77,7 +77,7 @@ pub(super) fn steps() -> (Vec<Input>, Vec<Event>) {
         variable: None,
     };
     let mut events = vec![started(Answers::Backend), started(Answers::Caller)];
-    events.extend(facts().into_iter().map(|fact| Event::Stepped { agent: "main".into(), fact }));
+    events.extend(facts().into_iter().map(|event| Event::Stepped { agent: "main".into(), event }));
     events.extend([
         Event::VisitEntered {
             agent: "main".into(),
@@ -94,7 +94,7 @@ pub(super) fn steps() -> (Vec<Input>, Vec<Event>) {
 }
 
 fn facts() -> Vec<StepEvent> {
-    let turning =
+    let frame =
         |list: Option<Key>, count| LoopFrame { of: "l".parse().unwrap(), list, count, number: 0 };
     let born = vec![Iteration { of: "l".parse().unwrap(), number: 3 }];
     vec![
@@ -105,29 +105,29 @@ fn facts() -> Vec<StepEvent> {
             step: "a".parse().unwrap(),
             gate: Some((Gate::of_loop(&"main".into()), 4)),
         },
-        StepEvent::Parked { gate: Gate::of_label("wf:x:main"), most: 1 },
+        StepEvent::Parked { gate: Gate::of_label("wf:x:main"), limit: 1 },
         StepEvent::Called(Box::new(call())),
-        StepEvent::Takes { name: "v".into() },
-        StepEvent::Ignores { name: "v".into() },
-        StepEvent::Asks { key: key("v"), attempt: 1, errors: Vec::new() },
-        StepEvent::Asks {
+        StepEvent::OutputTaken { name: "v".into() },
+        StepEvent::OutputIgnored { name: "v".into() },
+        StepEvent::Asked { key: key("v"), attempt: 1, errors: Vec::new() },
+        StepEvent::Asked {
             key: key("l[3].v"),
             attempt: 2,
             errors: vec![Problem::of_value("/a", "no")],
         },
-        StepEvent::Keeps { label: "wf:x:main".into(), session: "s1".into() },
+        StepEvent::ConversationKept { label: "wf:x:main".into(), session: "s1".into() },
         StepEvent::Done { key: key("a"), stored: stored(true) },
-        StepEvent::Met { key: key("a") },
-        StepEvent::Loops { turning: turning(None, None), hides: Vec::new() },
-        StepEvent::Loops {
-            turning: turning(Some(key("a")), Some(2)),
+        StepEvent::Reused { key: key("a") },
+        StepEvent::LoopEntered { frame: frame(None, None), hides: Vec::new() },
+        StepEvent::LoopEntered {
+            frame: frame(Some(key("a")), Some(2)),
             hides: vec!["b".parse().unwrap()],
         },
-        StepEvent::Turns { number: 1 },
-        StepEvent::Splits,
-        StepEvent::Leaves,
-        StepEvent::Fails { key: key("a"), stored: Some(stored(false)), contained: false },
-        StepEvent::Fails { key: key("a"), stored: None, contained: true },
+        StepEvent::IterationBegun { number: 1 },
+        StepEvent::LoopSplit,
+        StepEvent::LoopLeft,
+        StepEvent::Failed { key: key("a"), stored: Some(stored(false)), contained: false },
+        StepEvent::Failed { key: key("a"), stored: None, contained: true },
         StepEvent::Revived,
         StepEvent::Ended,
     ]
