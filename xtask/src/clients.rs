@@ -1,7 +1,8 @@
 //! The real agent clients: pinned in `tests/clients`, installed from the npm registry.
 //!
 //! They are installed below the build directory, and `bin/` has a link to each of them. Each client
-//! prints its version once, without the configuration of the user.
+//! prints its version once, without the configuration of the user; `versions/` keeps that for the
+//! tests. The newest published clients are installed beside the pinned ones.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,7 +11,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 use crate::commands::program;
-use crate::npm::{Lock, Pins};
+use crate::npm::{self, Lock, Pins};
+
+/// The versions of the clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Versions {
+    Pinned,
+    /// Those that the registry has as the newest.
+    Newest,
+}
 
 /// A client, and where its package keeps it: `*` is the name of a platform.
 struct Pinned {
@@ -31,13 +40,32 @@ pub(crate) fn check_machine() -> Result<()> {
     PINS.check_machine(&[])
 }
 
-/// Installs what is pinned, unless it is there already, and says which versions answer.
+/// Checks that the newest clients can be fetched.
+pub(crate) fn check_machine_for_newest() -> Result<()> {
+    if !npm::has_npm() {
+        bail!("npm is not installed: it fetches the newest clients");
+    }
+    Ok(())
+}
+
+/// Installs the clients, and prints which versions answer.
 #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
-pub(crate) fn install() -> Result<PathBuf> {
-    let home = PINS.install(|_| Ok(()))?;
+pub(crate) fn install(versions: Versions) -> Result<PathBuf> {
+    let home = match versions {
+        Versions::Pinned => PINS.install(|_| Ok(()))?,
+        Versions::Newest => PINS.install_newest()?,
+    };
+    fs::create_dir_all(home.join("versions"))?;
     for client in &CLIENTS {
         let link = linked(client, &home)?;
-        eprintln!("    {}", answering(client, &link, &home)?);
+        let printed = printed_version(&link, &home)?;
+        // The constant above and the lock file must name the same version.
+        let is_pinned = printed.split_whitespace().any(|word| word == client.version);
+        if versions == Versions::Pinned && !is_pinned {
+            bail!("{} should be {} but says {printed:?}", link.display(), client.version);
+        }
+        fs::write(home.join("versions").join(client.name), &printed)?;
+        eprintln!("    {}: {printed}", client.name);
     }
     Ok(home)
 }
@@ -72,20 +100,15 @@ fn matching(folder: &Path, name: &str) -> Vec<PathBuf> {
     fits.map(|entry| entry.path()).collect()
 }
 
-/// Returns the version that the client prints, which must be the pinned one.
-fn answering(client: &Pinned, path: &Path, home: &Path) -> Result<String> {
+/// Returns the version that the client prints.
+fn printed_version(path: &Path, home: &Path) -> Result<String> {
     let private = home.join("home");
     fs::create_dir_all(&private)?;
     let mut asked = program(&path.to_string_lossy());
     // A private home, so that the client neither reads nor changes the configuration of the user.
     asked.arg("--version").env_clear().env("HOME", &private);
     let output = asked.output().with_context(|| format!("running {}", path.display()))?;
-    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    // The constant above and the lock file must name the same version.
-    if !said.split_whitespace().any(|word| word == client.version) {
-        bail!("{} should be {} but says {said:?}", path.display(), client.version);
-    }
-    Ok(format!("{}: {said}", client.name))
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask check               the fast loop: format, lints and wording of changed files, tests of core, store and engine
 cargo xtask test [LANE…]        run all tests, or some lanes: rules, deny, instructions, real, mcp, openclaw, torture
+cargo xtask test real --newest  run the lane real with the newest published clients; not part of CI
 cargo xtask torture [PART…]     run short tests with crashes, kills, faults and hostile input; --minutes N, --seed N
 cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree and run its test; --rotate N
 cargo xtask mutants             check that tests notice small changes of core and store; --changed, or arguments of cargo-mutants

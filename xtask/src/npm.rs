@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use serde_json::{Map, Value};
 
 use crate::commands::{program, root, run_silently, succeeds};
 
@@ -98,14 +99,44 @@ impl Pins {
         }
         let verb: &[&str] = match self.lock {
             Lock::Complete => &["ci"],
-            Lock::ThisPlatform => &["install", "--no-save"],
+            Lock::ThisPlatform => INSTALL,
         };
-        // A script of a package could run any program on the machine of a developer.
-        let flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
-        run_silently(program("npm").args(verb).args(flags).current_dir(home)).with_context(|| {
+        npm(verb, &home).with_context(|| {
             format!("could not install the packages that tests/{} pins", self.name)
         })
     }
+
+    /// Installs the newest versions of the pinned packages, in a folder beside the pinned ones.
+    #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
+    pub(crate) fn install_newest(self) -> Result<PathBuf> {
+        eprintln!("    installing the newest versions of what tests/{} names", self.name);
+        let home = self.home().with_file_name(format!("{}-newest", self.name));
+        // npm keeps an installed version as long as it satisfies the package, and every version
+        // satisfies a tag.
+        if home.exists() {
+            fs::remove_dir_all(&home).with_context(|| format!("removing {}", home.display()))?;
+        }
+        fs::create_dir_all(&home)?;
+        let pinned = fs::read_to_string(self.folder().join("package.json"))?;
+        let mut package: Value = serde_json::from_str(&pinned)?;
+        for list in ["dependencies", "optionalDependencies"] {
+            for version in package[list].as_object_mut().into_iter().flat_map(Map::values_mut) {
+                *version = "latest".into();
+            }
+        }
+        fs::write(home.join("package.json"), package.to_string())?;
+        npm(INSTALL, &home).context("could not install the newest packages")?;
+        Ok(home)
+    }
+}
+
+const INSTALL: &[&str] = &["install", "--no-save"];
+
+/// Runs npm in a folder.
+fn npm(verb: &[&str], home: &Path) -> Result<()> {
+    // A script of a package could run any program on the machine of a developer.
+    let flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
+    run_silently(program("npm").args(verb).args(flags).current_dir(home))
 }
 
 /// Whether npm can be run.
@@ -116,8 +147,6 @@ pub(crate) fn has_npm() -> bool {
 #[cfg(test)]
 pub(crate) mod tests {
     use std::collections::BTreeMap;
-
-    use serde_json::Value;
 
     use super::*;
 

@@ -2,19 +2,23 @@
 //! time.
 //!
 //! A lane is skipped only by naming others. The machine is checked for all wanted lanes first, so
-//! that a missing program does not show up late. `rules` contains every test that needs nothing but
-//! the toolchain and a few common programs.
+//! that a missing program does not show up late. A failing lane does not hide the others: they all
+//! run, and the failed ones are named at the end. `rules` contains every test that needs nothing
+//! but the toolchain and a few common programs.
 
+use std::fmt::Write as _;
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 
+use crate::clients::Versions;
 use crate::commands::{cargo, program, run, succeeds};
 use crate::torture::{self, Length};
 use crate::{clients, deny, instructions, mcp, openclaw, words};
 
 /// A named part of the tests.
+#[derive(Clone, Copy)]
 struct Lane {
     name: &'static str,
     what: &'static str,
@@ -41,7 +45,7 @@ const LANES: [Lane; 7] = [
         name: "real",
         what: "the real agent clients, against a scripted model",
         check: Some(clients::check_machine),
-        run: real,
+        run: || real(Versions::Pinned),
     },
     Lane {
         name: "mcp",
@@ -63,27 +67,68 @@ const LANES: [Lane; 7] = [
     },
 ];
 
+/// The lane `real` with the clients that are newest today. No part of CI, because it can fail
+/// without a change of this repository.
+const NEWEST: Lane = Lane {
+    name: "real",
+    what: "the newest published agent clients, against a scripted model",
+    check: Some(clients::check_machine_for_newest),
+    run: || real(Versions::Newest),
+};
+
 /// Runs the named lanes; all of them when none is named.
-#[expect(clippy::print_stderr, reason = "a task runner says what it does")]
-pub(crate) fn test(wanted: &[&str]) -> Result<()> {
-    if let Some(unknown) = wanted.iter().find(|name| LANES.iter().all(|l| l.name != **name)) {
-        let names = LANES.map(|lane| lane.name).join(", ");
-        bail!("there is no lane {unknown:?}; there are {names}");
-    }
-    let is_wanted = |lane: &&Lane| wanted.is_empty() || wanted.contains(&lane.name);
+pub(crate) fn test(words: &[&str]) -> Result<()> {
+    let lanes = chosen(words)?;
     check_machine()?;
     // All checks come before the first lane: a missing program must not be found after an hour of
     // tests.
-    for check in LANES.iter().filter(is_wanted).filter_map(|lane| lane.check) {
+    for check in lanes.iter().filter_map(|lane| lane.check) {
         check()?;
     }
-    for lane in LANES.iter().filter(is_wanted) {
+    run_all(&lanes)
+}
+
+/// Returns the lanes that the arguments name.
+fn chosen(words: &[&str]) -> Result<Vec<Lane>> {
+    if words.contains(&"--newest") {
+        if words != ["real", "--newest"] {
+            bail!("only the lane real has newest clients: cargo xtask test real --newest");
+        }
+        return Ok(vec![NEWEST]);
+    }
+    if let Some(unknown) = words.iter().find(|name| LANES.iter().all(|l| l.name != **name)) {
+        let names = LANES.map(|lane| lane.name).join(", ");
+        bail!("there is no lane {unknown:?}; there are {names}");
+    }
+    let is_wanted = |lane: &Lane| words.is_empty() || words.contains(&lane.name);
+    Ok(LANES.into_iter().filter(is_wanted).collect())
+}
+
+/// Runs all lanes, and then fails if one of them failed.
+#[expect(clippy::print_stderr, reason = "a task runner says what it does")]
+fn run_all(lanes: &[Lane]) -> Result<()> {
+    let mut failed = Vec::new();
+    for lane in lanes {
         let begun = Instant::now();
         eprintln!("==> {}: {}", lane.name, lane.what);
-        (lane.run)()?;
-        eprintln!("==> {} passed in {} s", lane.name, begun.elapsed().as_secs());
+        let result = (lane.run)();
+        let verdict = if result.is_ok() { "passed" } else { "failed" };
+        eprintln!("==> {} {verdict} in {} s", lane.name, begun.elapsed().as_secs());
+        failed.extend(result.err().map(|error| (lane.name, error)));
     }
-    Ok(())
+    report(lanes.len(), &failed)
+}
+
+/// Returns one error that names every failed lane and its reason.
+fn report(all: usize, failed: &[(&str, Error)]) -> Result<()> {
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let mut lines = format!("{} of {all} lanes failed", failed.len());
+    for (name, error) in failed {
+        write!(lines, "\n  {name}: {error:#}")?;
+    }
+    bail!(lines)
 }
 
 /// Script states need bash. The examples and pages that are played need the others, and `setsid`
@@ -104,10 +149,12 @@ fn has_nextest() -> bool {
 }
 
 fn rules() -> Result<()> {
-    words::words(&[])?;
-    run(&mut tests(&["--workspace"]))?;
+    let wording = words::words(&[]);
+    let tests = run(&mut tests(&["--workspace"]));
     // nextest does not run documentation tests.
-    run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))
+    let documentation = run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]));
+    // The quick check of the wording must not hide a failed test.
+    wording.and(tests).and(documentation)
 }
 
 /// Runs the tests of some packages.
@@ -122,8 +169,8 @@ fn tests(chosen: &[&str]) -> Command {
 }
 
 /// Every client is a second of work for a core, and some tests run four.
-fn real() -> Result<()> {
-    let clients = clients::install()?;
+fn real(versions: Versions) -> Result<()> {
+    let clients = clients::install(versions)?;
     run(ignored(&["--test", "real"], "3").env("RAYMOND_TEST_CLIENTS", clients))
 }
 
@@ -147,4 +194,61 @@ fn ignored(files: &[&str], at_once: &str) -> Command {
 
 fn torture() -> Result<()> {
     torture::torture(Length::Short, 1, &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use anyhow::anyhow;
+
+    use super::*;
+
+    fn lane(name: &'static str, run: fn() -> Result<()>) -> Lane {
+        Lane { name, what: "a test", check: None, run }
+    }
+
+    static LANES_RUN: AtomicUsize = AtomicUsize::new(0);
+
+    #[expect(clippy::unnecessary_wraps, reason = "a lane returns a result")]
+    fn passes() -> Result<()> {
+        LANES_RUN.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    fn fails() -> Result<()> {
+        LANES_RUN.fetch_add(1, Relaxed);
+        Err(anyhow!("exit status: 1").context("cargo nextest run"))
+    }
+
+    #[test]
+    fn failing_lane_does_not_hide_the_others() {
+        let lanes = [lane("real", fails), lane("mcp", passes), lane("torture", fails)];
+        let error = run_all(&lanes).expect_err("two lanes fail");
+        assert_eq!(LANES_RUN.load(Relaxed), 3);
+        let lines = "2 of 3 lanes failed
+  real: cargo nextest run: exit status: 1
+  torture: cargo nextest run: exit status: 1";
+        assert_eq!(error.to_string(), lines);
+        assert!(run_all(&lanes[1..2]).is_ok());
+    }
+
+    #[test]
+    fn arguments_choose_lanes() {
+        let check = |words: &[&str], expected: &str| {
+            let shown = match chosen(words) {
+                Ok(lanes) => lanes.iter().map(|lane| lane.name).collect::<Vec<_>>().join(" "),
+                Err(error) => error.to_string(),
+            };
+            assert_eq!(shown, expected, "{words:?}");
+        };
+        check(&[], "rules deny instructions real mcp openclaw torture");
+        check(&["torture", "real"], "real torture");
+        check(&["real", "--newest"], "real");
+        let only = "only the lane real has newest clients: cargo xtask test real --newest";
+        check(&["--newest"], only);
+        check(&["rules", "--newest"], only);
+        let names = "rules, deny, instructions, real, mcp, openclaw, torture";
+        check(&["reel"], &format!("there is no lane \"reel\"; there are {names}"));
+    }
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 
-use crate::clients;
+use crate::clients::{self, Versions};
 use crate::commands::{built, cargo, program, root, run, run_silently};
 use table::Table;
 
@@ -267,7 +267,7 @@ fn fuzz(torture: &mut Torture) -> Result<()> {
 fn kill(torture: &mut Torture) -> Result<()> {
     if torture.is_long() {
         let mut real = torture.tests("real", &["kills::", "crashes::"]);
-        run_silently(real.env("RAYMOND_TEST_CLIENTS", clients::install()?))?;
+        run_silently(real.env("RAYMOND_TEST_CLIENTS", clients::install(Versions::Pinned)?))?;
     }
     let words = ["calls::", "moments::", "signals::"];
     torture.repeat(1, |torture, seed| {

@@ -20,6 +20,10 @@ use tokio_util::sync::CancellationToken;
 use crate::contract::{Answer, Backend, Capability, Request, StartedTurn, TurnObserver};
 use raymond_core::run::outcome::Finished;
 
+/// The time limit for an answer. A stop with all its waiting times takes 25 s, and the machine may be
+/// busy.
+const PATIENCE: Duration = Duration::from_mins(5);
+
 /// A backend under test.
 pub trait Harness {
     fn backend(&self) -> &dyn Backend;
@@ -31,12 +35,6 @@ pub trait Harness {
     /// harness cannot know; then the suite checks only the answers.
     fn shown(&self) -> Option<Vec<String>> {
         None
-    }
-
-    /// Returns the time limit for an answer, which must cover a stop with all its waiting times.
-    fn patience(&self) -> Duration {
-        // The waiting times of `Grace` add up to 25 s.
-        Duration::from_secs(30)
     }
 }
 
@@ -110,10 +108,9 @@ async fn answer(
     cancel: CancellationToken,
 ) -> Result<Answer, Violation> {
     let answering = harness.backend().answer(request, TurnObserver::silent(cancel));
-    let patience = harness.patience();
-    timeout(patience, answering).await.map_err(|_| Violation {
+    timeout(PATIENCE, answering).await.map_err(|_| Violation {
         rule: "every turn ends",
-        found: format!("no answer within {patience:?}"),
+        found: format!("no answer within {PATIENCE:?}"),
     })
 }
 

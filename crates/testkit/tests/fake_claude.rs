@@ -139,7 +139,7 @@ fn is_alive(pid: i32) -> bool {
 }
 
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_mins(1);
+    let deadline = Instant::now() + Duration::from_mins(10);
     while !is_so() {
         assert!(Instant::now() < deadline, "waited too long until {what}");
         sleep(Duration::from_millis(2));

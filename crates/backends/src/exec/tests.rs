@@ -2,7 +2,6 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
-use std::time::Instant;
 
 use raymond_core::ids::{Nonce, TurnId};
 use tempfile::TempDir;
@@ -150,18 +149,20 @@ async fn unread_input_does_not_block() {
 // proves: P11
 #[tokio::test]
 async fn timeout_ends_the_tree_and_keeps_output() {
-    let after = Duration::from_millis(300);
-    for text in [
-        "echo before; sleep 600",
-        "echo before; (trap '' INT TERM; sleep 600; sleep 600) & wait; wait",
-        "echo before; setsid sleep 600 & sleep 600",
-    ] {
+    // Long enough for the output of a shell, even on a busy machine.
+    let after = Duration::from_secs(4);
+    let check = async |text: &str| {
         let mut fixture = Fixture::new();
         fixture.limits.wall = Some(after);
         let found = fixture.ran(fixture.shell(text)).await;
         let (end, stdout) = (found.end, found.stdout);
         assert_eq!((end, stdout.as_str()), (ExecEnd::TimedOut { after }, "before\n"), "{text}");
-    }
+    };
+    tokio::join!(
+        check("echo before; sleep 600"),
+        check("echo before; (trap '' INT TERM; sleep 600; sleep 600) & wait; wait"),
+        check("echo before; setsid sleep 600 & sleep 600"),
+    );
 }
 
 #[tokio::test]
@@ -341,8 +342,6 @@ async fn the_clock_of_a_step_is_its_own() {
     let fixture = Fixture::new();
     let after = Duration::from_millis(50);
     let exec = Exec { timeout: after, ..fixture.shell("sleep 600") };
-    let start = Instant::now();
     let found = run(exec, &CancellationToken::new()).await;
     assert_eq!(found.end, ExecEnd::TimedOut { after });
-    assert!(start.elapsed() < Duration::from_mins(1));
 }

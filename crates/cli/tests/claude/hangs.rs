@@ -5,18 +5,19 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::harness::until;
+use crate::harness::{is_once_quicker, until};
 use crate::stage::Stage;
+
+/// The time that a client has after one signal: 2 s until SIGTERM, and 3 s until SIGKILL.
+const PATIENCE_FOR_ONE_SIGNAL: Duration = Duration::from_secs(5);
 
 /// Runs a client that hangs, and checks which timeout ended it.
 #[track_caller]
 fn times_out(lines: &str, flags: &str, clock: &str) {
     let stage = Stage::prompts(&[("START", lines)]);
-    let begun = Instant::now();
     stage.run(&format!("--retries 0 {flags}")).prints("").mentions(1, &["timed out"]);
     let failed = stage.project.events("r", "turn_failed");
     assert_eq!(failed[0]["failure"]["timeout"]["clock"], json!(clock), "{lines}");
-    assert!(begun.elapsed() < Duration::from_secs(30), "{lines}");
     stage.leaves_nothing();
 }
 
@@ -65,21 +66,20 @@ fn timed_out_turn_is_retried_in_its_session() {
         "fake[1]: hang stall
         fake[2]: say <result>done</result>",
     )]);
-    stage.run("--timeout 2s").prints("done\n").mentions(0, &["timed out"]);
+    // The second client must answer within the same time, even on a busy machine.
+    stage.run("--timeout 6s").prints("done\n").mentions(0, &["timed out"]);
     assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | START, again START"]);
     stage.leaves_nothing();
 }
 
 /// Checks that the run completes although its client leaves something behind.
 #[track_caller]
-fn ends_well(lines: &str, within: Duration) {
+fn ends_well(lines: &str) {
     let stage = Stage::prompts(&[
         ("START", &format!("{lines}\nfake: say <goto>END</goto>")),
         ("END", "fake: say <result>done</result>"),
     ]);
-    let begun = Instant::now();
     stage.run("").prints("done\n").mentions(0, &[]);
-    assert!(begun.elapsed() < within, "{lines}: {:?}", begun.elapsed());
     assert_eq!(stage.invocations().len(), 2);
     stage.leaves_nothing();
 }
@@ -87,18 +87,18 @@ fn ends_well(lines: &str, within: Duration) {
 // proves: P11
 #[test]
 fn client_hanging_after_its_result_has_answered() {
-    ends_well("fake: hang after-result", Duration::from_secs(40));
+    ends_well("fake: hang after-result");
 }
 
 #[test]
 fn child_keeping_stdout_open_does_not_block_success() {
-    ends_well("fake: grandchild", Duration::from_secs(40));
+    ends_well("fake: grandchild");
 }
 
 #[test]
 fn daemons_end_with_the_run() {
-    ends_well("fake: daemon", Duration::from_secs(40));
-    ends_well("fake: bare-daemon", Duration::from_secs(40));
+    ends_well("fake: daemon");
+    ends_well("fake: bare-daemon");
 }
 
 #[test]
@@ -137,16 +137,20 @@ fn every_end_of_a_run_ends_its_processes() {
 #[test]
 fn second_signal_ends_a_stubborn_client_at_once() {
     let lines = "fake: ignore INT\nfake: ignore TERM\nfake: grandchild\nfake: wait gate";
-    let stage = Stage::prompts(&[("START", lines)]);
-    let running = stage.start_run("");
-    stage.reaches("gate");
-    let begun = Instant::now();
-    running.signal(rustix::process::Signal::INT);
-    until("the first one is recorded", || !stage.project.events("r", "stop_requested").is_empty());
-    running.signal(rustix::process::Signal::INT);
-    running.wait().mentions(130, &["raymond resume r"]);
-    assert!(begun.elapsed() < Duration::from_secs(4), "the patience for one signal is 5 s");
-    stage.leaves_nothing();
+    is_once_quicker(PATIENCE_FOR_ONE_SIGNAL, || {
+        let stage = Stage::prompts(&[("START", lines)]);
+        let running = stage.start_run("");
+        stage.reaches("gate");
+        let begun = Instant::now();
+        running.signal(rustix::process::Signal::INT);
+        let stops = || !stage.project.events("r", "stop_requested").is_empty();
+        until("the first one is recorded", stops);
+        running.signal(rustix::process::Signal::INT);
+        running.wait().mentions(130, &["raymond resume r"]);
+        let span = begun.elapsed();
+        stage.leaves_nothing();
+        span
+    });
 }
 
 #[test]

@@ -127,9 +127,12 @@ fn deleted_lock_file_never_allows_two_owners() {
 fn pipe_instead_of_a_file_never_blocks() {
     let start = "rm \"$RAYMOND_SCOPE/B.sh\"; mkfifo \"$RAYMOND_SCOPE/B.sh\"; echo '<goto>B</goto>'";
     let pinned = "mkfifo \".raymond/runs/$RAYMOND_RUN_ID/inbox/x.json\"; \
-                  sleep 1.5; echo '<result>pinned</result>'";
+                  until test -e go; do sleep 0.01; done; echo '<result>pinned</result>'";
     let project = Project::of(&[("wf/START.sh", start), ("wf/B.sh", pinned)]);
-    project.raymond("run wf --run-id r").prints("pinned\n").mentions(0, &["ignored x.json"]);
+    let running = project.start("run wf --run-id r");
+    until("the pipe is found", || running.stderr_contains("ignored x.json"));
+    project.write("go", "");
+    running.wait().prints("pinned\n").mentions(0, &[]);
     let state = ".raymond/state/r.json";
     fs::remove_file(project.path(state)).unwrap();
     assert_eq!(project.spawn("mkfifo", &[state]).wait().code(), 0);

@@ -11,7 +11,10 @@ use crate::scene::{Client, Scene, States, Steps, Strikes};
 fn check<S: Scene>(short: u64) {
     let (mut moments, expected) = Moments::of::<S>();
     let mut refused = 0;
-    for _ in 0..cycles(short) {
+    let mut left = cycles(short);
+    // On a busy machine, all moments may come too late at first.
+    while left > 0 || refused == 0 {
+        left = left.saturating_sub(1);
         let scene = S::new();
         let mut running = scene.start_or_resume();
         moments.wait();
@@ -32,7 +35,6 @@ fn check<S: Scene>(short: u64) {
         scene.finishes(&expected, Strikes::default());
     }
     println!("{refused} refused");
-    assert!(refused > 0, "some moments lie inside a run");
 }
 
 // proves: P9

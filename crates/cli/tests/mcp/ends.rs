@@ -36,7 +36,7 @@ fn at_work(stage: &Stage) -> (Child, Vec<String>) {
     }
     server.stdin = Some(input);
     let pids = stage.workspace().join("pids");
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_mins(10);
     while !pids.exists() {
         assert!(Instant::now() < deadline, "the program does not start");
         sleep(Duration::from_millis(10));

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
 /// The longest time that any command of a page may take.
-const LIMIT: Duration = Duration::from_mins(2);
+const LIMIT: Duration = Duration::from_mins(10);
 
 pub(crate) struct Stage {
     home: TempDir,

@@ -9,7 +9,6 @@ use std::fs::{self, Permissions as Mode};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use raymond_backends::conformance::{Harness, Situation};
 use raymond_backends::contract::{Answer, Backend, Request, StartedTurn, TurnObserver};
@@ -101,10 +100,6 @@ impl Harness for Alone {
 
     fn shown(&self) -> Option<Vec<String>> {
         self.stage.last_shown()
-    }
-
-    fn patience(&self) -> Duration {
-        Duration::from_mins(1)
     }
 }
 

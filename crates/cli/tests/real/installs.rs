@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
 
 use rustix::process::Signal;
 
@@ -50,15 +49,10 @@ fn doctor_names_client_versions_without_a_request() {
         .filter(|check| check["check"] == "client")
         .map(|check| (check["verdict"].as_str().unwrap(), check["text"].as_str().unwrap()))
         .collect();
-    let version = |printed: &str| {
-        let mut words = printed.split(' ');
-        words.find(|word| word.starts_with(char::is_numeric)).unwrap().to_owned()
+    let line = |name: &str| {
+        format!("{name} {} ({})", clients::version(name), clients::installed(name).display())
     };
-    let line = |name: &str, printed: &str, path: PathBuf| {
-        format!("{name} {} ({})", version(printed), path.display())
-    };
-    let claude = line("claude", clients::CLAUDE_VERSION, clients::claude());
-    let codex = line("codex", clients::CODEX_VERSION, clients::codex());
+    let (claude, codex) = (line("claude"), line("codex"));
     assert_eq!(found, [("ok", claude.as_str()), ("ok", codex.as_str())]);
     doctor.mentions(0, &[]);
     assert_eq!(stage.model.requests(), []);
@@ -102,7 +96,7 @@ fn missing_or_old_client_is_rejected_before_spending() {
     let codex = clients::codex().display().to_string();
     let message = format!(
         "could not read the version of claude ({codex}): {:?} is not a version of claude",
-        clients::CODEX_VERSION
+        clients::printed_version("codex")
     );
     check(mixed_up, &message, &format!("hint: try `{codex} --version`, then set `claude`"));
 }
@@ -123,12 +117,14 @@ fn changed_client_version_is_noted_on_resume() {
     let scene = scene.with(&old);
     scene.stage.raymond("resume r").prints("").mentions(7, &[TOO_OLD]);
     assert_eq!(scene.stage.events("run_resumed").len(), 0, "nothing was recorded");
-    let newer = install_claude_version(&scene.stage, "2.2.0");
+    let newer = install_claude_version(&scene.stage, "99.0.0");
     let scene = scene.with(&newer);
     let output = scene.stage.raymond("resume r");
-    output.mentions(0, &["raymond: claude changed from version 2.1.325 to 2.2.0\n"]);
+    let installed = clients::version("claude");
+    let note = format!("raymond: claude changed from version {installed} to 99.0.0\n");
+    output.mentions(0, &[&note]);
     holds(&scene, Lost::Known(0), &output);
     let recorded = |event: &str| scene.stage.events(event)[0]["settings"]["clients"].clone();
-    assert_eq!(recorded("run_started")["claude"], "2.1.325");
-    assert_eq!(recorded("run_resumed")["claude"], "2.2.0");
+    assert_eq!(recorded("run_started")["claude"], *installed);
+    assert_eq!(recorded("run_resumed")["claude"], "99.0.0");
 }

@@ -10,7 +10,7 @@ use crate::stage::Stage;
 fn installed_client_is_the_pinned_version() {
     let stage = Stage::new();
     let version = stage.spawn(&clients::claude(), &["--version"]).wait();
-    version.prints(&format!("{}\n", clients::CLAUDE_VERSION)).mentions(0, &[]);
+    version.prints(&format!("{}\n", clients::printed_version("claude"))).mentions(0, &[]);
 }
 
 #[test]

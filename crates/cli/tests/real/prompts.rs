@@ -107,7 +107,8 @@ fn endless_background_task_is_ended_after_the_answer() {
          model: tool Bash {\"command\":\"sleep 600\",\"run_in_background\":true}\n\
          model: say <result>done</result>";
     let stage = Stage::prompts(&[("START", lines)]);
-    stage.run("--idle-timeout 8s").prints("done\n").mentions(0, &[]);
+    // The client must answer within this time, even on a busy machine.
+    stage.run("--idle-timeout 30s").prints("done\n").mentions(0, &[]);
     assert_eq!(stage.charges(), [("main.1.1".to_owned(), stage.billed(), "reported".to_owned())]);
     assert_eq!(stage.requests().len(), 3);
     stage.leaves_nothing();

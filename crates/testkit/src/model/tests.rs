@@ -45,7 +45,7 @@ impl Got {
 
 fn connect(model: &Model) -> TcpStream {
     let stream = TcpStream::connect(model.address()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_mins(10))).unwrap();
     stream
 }
 
@@ -120,7 +120,7 @@ fn ask(model: &Model, body: &Value) -> Option<Got> {
 }
 
 fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_mins(10);
     while !condition() {
         assert!(Instant::now() < deadline, "waited too long until {what}");
         std::thread::yield_now();

@@ -12,7 +12,7 @@ import { serveModel } from "./model.js";
 const binary = process.env.RAYMOND_TEST_BINARY;
 const openclaw = process.env.RAYMOND_TEST_OPENCLAW;
 assert.ok(binary && openclaw, "these tests are run by: cargo xtask test openclaw");
-const TIMEOUT_MS = 8_000;
+const TIMEOUT_MS = 20_000;
 const MINUTES = 60_000;
 
 /** Calls the tool and returns its reply. Checks that the text and the details are the same. */

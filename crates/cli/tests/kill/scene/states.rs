@@ -1,6 +1,7 @@
 //! Forks, a call, a function and a loop: prompts with scripted replies, and scripts, in turn.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use serde_json::Value;
 
@@ -35,8 +36,8 @@ impl States {
     pub(crate) fn with_laps(laps: usize) -> Self {
         let again = format!(
             "echo \"${{RAYMOND_VISIT#*.}}\" >> log; n=$(cat $RAYMOND_RESULT_FILE); \
-             test $n -ge {laps} && echo '<goto>END</goto>' || \
-             echo \"<goto input='$((n + 1))'>LAP</goto>\""
+             test $n -ge {laps} && touch last && until test ! -e closed; do sleep 0.01; done && \
+             echo '<goto>END</goto>' || echo \"<goto input='$((n + 1))'>LAP</goto>\""
         );
         let fork =
             "<fork next=\"CALL\" n=\"1\">WORKER</fork><fork next=\"CALL\" n=\"2\">WORKER</fork>";
@@ -59,6 +60,20 @@ REPORT: {{ text: '<result>worked</result>', delay: 20ms, cost: 0.01 }}
             ("wf/END.md", "end"),
             ("replies.yaml", &replies),
         ]))
+    }
+
+    /// Makes the last lap wait until it is opened.
+    pub(crate) fn close_last_lap(&self) {
+        self.0.write("closed", "");
+    }
+
+    pub(crate) fn open_last_lap(&self) {
+        fs::remove_file(self.0.path("closed")).unwrap();
+    }
+
+    /// Whether the last lap has begun.
+    pub(crate) fn is_in_last_lap(&self) -> bool {
+        self.0.path("last").exists()
     }
 
     /// How many turns are settled by now.

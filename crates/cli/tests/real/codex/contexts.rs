@@ -8,12 +8,12 @@ use crate::stage::Stage;
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn doctor_names_the_pinned_client() {
+fn doctor_names_the_version_of_codex() {
     let stage = Stage::new();
     let version = stage.spawn(&clients::codex(), &["--version"]).wait();
-    version.prints(&format!("{}\n", clients::CODEX_VERSION));
+    version.prints(&format!("{}\n", clients::printed_version("codex")));
     let doctor = stage.raymond("doctor");
-    let line = format!("codex 0.166.0 ({})", clients::codex().display());
+    let line = format!("codex {} ({})", clients::version("codex"), clients::codex().display());
     assert!(doctor.stdout.contains(&line), "{}", doctor.stdout);
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn prompts(situation: Situation) -> &'static str {
         Situation::Complies => "model: say {\"a\":1}",
         Situation::NeverComplies => "model: say never",
         Situation::SpendsTooMuch => {
-            "model: tool exec_command {\"cmd\": \"sleep 2\"}\nmodel: say never"
+            "model: tool exec_command {\"cmd\": \"sleep 600\"}\nmodel: say never"
         }
         Situation::Hangs => "model: hang",
         Situation::Fails => "model: error 400",

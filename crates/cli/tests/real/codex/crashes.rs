@@ -4,6 +4,7 @@
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{TOOL, run, thread, turn_contexts};
+use crate::clients;
 use crate::harness::until;
 use crate::installs::Other;
 use crate::stage::Stage;
@@ -199,17 +200,17 @@ fn changed_client_version_is_noted_on_resume() {
     let stage = with(stage, "2.1.325 (Claude Code)");
     stage.raymond("resume r").prints("").mentions(7, &["is not a version of codex"]);
     assert_eq!(stage.events("run_resumed").len(), 0, "nothing was recorded");
-    let stage = with(stage, "codex-cli 0.170.0");
+    let stage = with(stage, "codex-cli 99.0.0");
     let resumed = stage.raymond("resume r");
-    resumed
-        .prints("again\n")
-        .mentions(0, &["raymond: codex changed from version 0.166.0 to 0.170.0\n"]);
+    let installed = clients::version("codex");
+    let note = format!("raymond: codex changed from version {installed} to 99.0.0\n");
+    resumed.prints("again\n").mentions(0, &[&note]);
     let expected = format!("resume A | {NEXT}, exec_command, done, again NEXT");
     assert_eq!(turn_contexts(&stage)[1..], [format!("resume A | {NEXT}"), expected]);
     let recorded = |event: &str| stage.events(event)[0]["settings"]["clients"]["codex"].clone();
     assert_eq!(
         (recorded("run_started"), recorded("run_resumed")),
-        ("0.166.0".into(), "0.170.0".into())
+        (installed.into(), "99.0.0".into())
     );
     stage.leaves_nothing();
 }

@@ -1,5 +1,6 @@
 //! Costs of turns, and budget shares that end them.
 
+use raymond_testkit::model::RecordedRequest;
 use rustix::process::Signal;
 
 use super::{TOOL, run, thread, turn_contexts};
@@ -51,10 +52,16 @@ fn subagents_are_charged_to_their_turn() {
     let stage = Stage::prompts(&[(
         "START",
         &format!(
-            "{spawn}\nmodel: tool exec_command {{\"cmd\": \"sleep 1\"}}\nmodel: say <result>x</result>"
+            "{spawn}\nmodel: tool exec_command {{\"cmd\": \"sleep 1\"}}\nmodel: wait child\nmodel: say <result>x</result>"
         ),
     )]);
-    run(&stage, "").prints("x\n").mentions(0, &[]);
+    let running = stage.start_run("--backend codex");
+    let is_child = |seen: &RecordedRequest| {
+        seen.is_answered() && seen.conversation.iter().any(|said| said.text.starts_with("CHILD"))
+    };
+    until("the child has its answer", || stage.requests().iter().any(is_child));
+    stage.opens("child");
+    running.wait().prints("x\n").mentions(0, &[]);
     let requests = stage.requests();
     assert_eq!(requests.len(), 4, "{requests:#?}");
     assert_eq!(charges(&stage), [("main.1.1".to_owned(), 4 * DEFAULT_USAGE)]);
@@ -76,8 +83,10 @@ fn model_without_a_price_is_not_free() {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn exhausted_share_continues_in_its_thread() {
-    // Each request costs 50 cents; the visit has two dollars.
-    let slow = "model: tool exec_command {\"cmd\": \"sleep 2\"}";
+    // Each request costs 50 cents; the visit has two dollars. The tool of the second request ends
+    // only with the client, which Raymond ends when it sees the costs.
+    let quick = "model: tool exec_command {\"cmd\": \"true\"}";
+    let endless = "model: tool exec_command {\"cmd\": \"sleep 600\"}";
     let stage = Stage::prompts(&[
         ("START", "model: say <fork next='NEXT'>WORKER</fork>"),
         ("NEXT", "model: wait parent\nmodel: say <result>done</result>"),
@@ -85,9 +94,9 @@ fn exhausted_share_continues_in_its_thread() {
             "WORKER",
             &format!(
                 "model: usage input=100000 output=0
-                {slow}
-                {slow}
-                {slow}
+                {quick}
+                {endless}
+                {endless}
                 model: say <result>never</result>
                 model: again
                 model: usage

@@ -68,6 +68,7 @@ pub(crate) fn holds(scene: &Scene, lost: Lost, output: &Output) {
     output.prints(scene.kind.result()).mentions(0, &[]);
     scene.stage.leaves_nothing();
     history_is_whole(scene);
+    only_interrupted_turns_are_continued(scene);
     conversations_are_kept(scene);
     finished_turns_are_not_repeated(scene, lost);
     nothing_is_paid_twice(scene, lost, output);
@@ -91,6 +92,24 @@ fn history_is_whole(scene: &Scene) {
     for seen in turn(scene) {
         let mut prompts = seen.conversation.iter().filter(|said| said.role == Role::User);
         assert!(prompts.next_back().unwrap().text.ends_with(&body), "{seen:#?}");
+    }
+}
+
+/// Checks that a notice about an interruption was sent only in a turn that was interrupted, whichever
+/// turn the kill hit.
+#[track_caller]
+fn only_interrupted_turns_are_continued(scene: &Scene) {
+    let interrupted = scene.stage.events("turn_interrupted");
+    for seen in scene.stage.requests() {
+        let prompt = shown::prompt(&seen);
+        let Some(step) = prompt.strip_prefix("again ") else { continue };
+        let turn = match step {
+            "START" => "main.1.1",
+            "WORK" => "main.2.1",
+            "BACK" => "main.3.1",
+            other => panic!("no such step: {other}"),
+        };
+        assert!(interrupted.iter().any(|event| event["turn"] == turn), "{step}: {interrupted:?}");
     }
 }
 
@@ -132,19 +151,26 @@ fn conversations_are_kept(scene: &Scene) {
     }
 }
 
-/// Returns the messages without tools, and without the messages about interruptions.
+/// Returns the messages without tools, and without the messages about interruptions. A continued
+/// step replaces the part of it that was interrupted, and that part may end with the reply of the
+/// model, because the client saves a reply before it prints it.
 fn story(conversation: &[ConversationItem]) -> Vec<String> {
     let made_up = |said: &&ConversationItem| MADE_UP.iter().any(|text| said.text.starts_with(text));
-    let spoken = conversation.iter().filter(|said| !made_up(said));
-    let lines = spoken.filter_map(|said| match said.role {
-        Role::User => {
-            let label = shown::conversation(std::slice::from_ref(said));
-            Some(label.strip_prefix("again ").unwrap_or(&label).to_owned())
+    let mut lines: Vec<String> = Vec::new();
+    for said in conversation.iter().filter(|said| !made_up(said)) {
+        match said.role {
+            Role::User => {
+                let label = shown::conversation(std::slice::from_ref(said));
+                let continued = label.strip_prefix("again ");
+                let step = continued.unwrap_or(&label);
+                let begun = continued.and_then(|_| lines.iter().rposition(|line| line == step));
+                lines.truncate(begun.unwrap_or(lines.len()));
+                lines.push(step.to_owned());
+            }
+            Role::Assistant => lines.push(said.text.clone()),
+            Role::Call | Role::Outcome => {}
         }
-        Role::Assistant => Some(said.text.clone()),
-        Role::Call | Role::Outcome => None,
-    });
-    let mut lines: Vec<String> = lines.collect();
+    }
     lines.dedup();
     lines
 }
@@ -243,4 +269,27 @@ fn ends_as_expected(scene: &Scene, moment: Moment, ending: Ending, output: &Outp
         _ => false,
     };
     assert_eq!(leftovers > 0, expected, "{output:?}");
+}
+
+#[test]
+fn continued_step_replaces_its_interrupted_part() {
+    let again = |body: &str| {
+        let notice = "Raymond was interrupted. Look at what is done, then continue.";
+        (Role::User, format!("{notice}\n\n{body}"))
+    };
+    let user = |text: &str| (Role::User, text.to_owned());
+    let reply = |text: &str| (Role::Assistant, text.to_owned());
+    let check = |conversation: &[(Role, String)], expected: &[&str]| {
+        let items = conversation.iter().map(|(role, text)| ConversationItem::new(*role, text));
+        assert_eq!(story(&items.collect::<Vec<_>>()), expected);
+    };
+    check(&[user("START"), reply(GOTO), user("WORK")], &["START", GOTO, "WORK"]);
+    check(&[user("START"), again("START")], &["START"]);
+    check(&[user("START"), reply(GOTO), again("START")], &["START"]);
+    let first = [user("START"), reply(GOTO), again("START"), reply(GOTO), user("WORK")];
+    check(&first, &["START", GOTO, "WORK"]);
+    let second = [user("START"), reply(GOTO), user("WORK"), reply("done"), again("WORK")];
+    check(&second, &["START", GOTO, "WORK"]);
+    let repeated = [user("START"), reply(GOTO), user("START")];
+    check(&repeated, &["START", GOTO, "START"]);
 }
