@@ -5,16 +5,20 @@
 
 use std::fmt::Write as _;
 
-use raymond_core::agent::{Agent, AgentStatus};
+use raymond_core::agent::Frame;
+use raymond_core::budget::Micros;
 use raymond_core::crayfish::reading::{self, Holds};
 use raymond_core::crayfish::state::StepsState;
 use raymond_core::crayfish::stored::written;
-use raymond_core::ids::{BackendName, RunId};
-use raymond_core::run::{Program, Ralph, Run};
+use raymond_core::ids::{AgentId, BackendName, RunId};
+use raymond_core::run::Ralph;
 use raymond_core::value::Value;
 use raymond_core::view::denied::{Denied, Group};
 use raymond_core::view::plan::Open;
-use raymond_core::view::{Fate, Ledger, Plan, answering, place};
+use raymond_core::view::run_view::{AgentRow, Standing};
+use raymond_core::view::summary::Call;
+use raymond_core::view::view_event::ProgramKind;
+use raymond_core::view::{Fate, Plan, RunView, Totals};
 use raymond_engine::driver::Head;
 use raymond_store::Blobs;
 use serde_json::{Map, json};
@@ -56,38 +60,35 @@ pub(crate) fn text(value: &serde_json::Value, layout: Layout) -> String {
 }
 
 /// Returns a run as `run`, `resume`, `status` and `list` print it.
-pub(crate) fn run(head: &Head, place: &StatusSummary) -> serde_json::Value {
-    let Head { run, ledger, .. } = head;
-    let mut agents: Vec<&Agent> = run.agents.values().collect();
-    // The map is ordered by id; readers expect the order of creation.
-    agents.sort_by_key(|agent| agent.born);
+pub(crate) fn run(view: &RunView, place: &StatusSummary) -> serde_json::Value {
+    let RunView { totals, settings, .. } = view;
     let mut object = json!({
         "version": VERSION,
-        "run_id": run.id,
-        "workflow": run.workflow,
+        "run_id": view.run,
+        "workflow": view.workflow,
         "status": place.status.as_str(),
         "why": place.why,
         "next_command": place.next_command,
         "left_running": place.left_running,
-        "spent_usd": run.spent.dollars(),
-        "budget_usd": run.settings.budget.map(raymond_core::budget::Micros::dollars),
-        "started_at": ledger.started_at.to_string(),
-        "updated_at": ledger.updated_at.to_string(),
-        "visits": run.visits,
-        "turns": ledger.turns(),
-        "paid_turns": ledger.paid.turns,
-        "backends": backends(ledger),
-        "estimated_usd": ledger.estimated.dollars(),
-        "unpriced_turns": run.unpriced,
-        "denied": denied(run, ledger),
-        "agents": agents.into_iter().map(|one| agent(run, one)).collect::<Vec<_>>(),
-        "ended": run.ended.len(),
+        "spent_usd": view.spent.dollars(),
+        "budget_usd": view.cap().map(Micros::dollars),
+        "started_at": totals.started_at.to_string(),
+        "updated_at": totals.updated_at.to_string(),
+        "visits": view.visits,
+        "turns": totals.turns(),
+        "paid_turns": totals.paid.turns,
+        "backends": backends(totals),
+        "estimated_usd": totals.estimated.dollars(),
+        "unpriced_turns": view.unpriced,
+        "denied": denied(view),
+        "agents": view.by_age().into_iter().map(agent).collect::<Vec<_>>(),
+        "ended": view.ended,
     });
-    if let Program::Ralph(Ralph { until }) = &run.program {
+    if let ProgramKind::Ralph(Ralph { until }) = &view.program {
         object["ralph"] = json!({
-            "max_iterations": run.settings.max_iterations,
+            "max_iterations": settings.max_iterations,
             "until": until,
-            "exhausted": ledger.exhausted.is_some(),
+            "exhausted": totals.exhausted.is_some(),
         });
     }
     object
@@ -130,38 +131,50 @@ pub(crate) fn plan(run: &RunId, plan: &Plan, states: Option<&str>) -> serde_json
 }
 
 /// Returns the turns and costs of each backend.
-fn backends(ledger: &Ledger) -> serde_json::Value {
-    let backends = ledger.backends.iter().map(|(backend, spent)| {
+fn backends(totals: &Totals) -> serde_json::Value {
+    let backends = totals.backends.iter().map(|(backend, spent)| {
         json!({ "backend": backend, "turns": spent.turns, "spent_usd": spent.amount.dollars() })
     });
     backends.collect()
 }
 
 /// Returns the denied tools, each with the rule that would allow it.
-pub(crate) fn denied(run: &Run, ledger: &Ledger) -> serde_json::Value {
-    let allowed = &run.settings.permissions.allow;
+pub(crate) fn denied(view: &RunView) -> serde_json::Value {
+    let allowed = &view.settings.permissions.allow;
     let groups =
-        Denied::of(&ledger.denied, allowed).map(|denied| denied.groups).unwrap_or_default();
+        Denied::of(&view.totals.denied, allowed).map(|denied| denied.groups).unwrap_or_default();
     let group =
         |group: Group| json!({ "tool": group.name, "calls": group.calls, "allow": group.allow });
     groups.into_iter().map(group).collect()
 }
 
-fn agent(run: &Run, agent: &Agent) -> serde_json::Value {
-    let (status, failure) = match &agent.status {
-        AgentStatus::Live => ("live", None),
-        AgentStatus::Held(_) => ("waiting: agents", None),
-        AgentStatus::Failed { failure, .. } => ("failed", Some(failure.to_string())),
+fn agent((id, row): (&AgentId, &AgentRow)) -> serde_json::Value {
+    let status = match row.standing() {
+        Standing::Live => "live",
+        Standing::Held => "waiting: agents",
+        Standing::Failed => "failed",
     };
     json!({
-        "id": agent.id,
-        "state": place(run, agent),
-        "visit": agent.visit_count(),
-        "depth": agent.stack.len(),
-        "backend": answering(run, agent),
-        "cwd": agent.cwd,
+        "id": id,
+        "parent": row.summary.parent,
+        "state": row.place_name(),
+        "visit": row.summary.count,
+        "depth": row.frames().len(),
+        "stack": row.frames().map(frame).collect::<Vec<_>>(),
+        "backend": row.answering(),
+        "cwd": row.cwd,
         "status": status,
-        "failure": failure,
+        "failure": row.failure.as_ref().map(ToString::to_string),
+    })
+}
+
+fn frame((frame, call): (&Frame, Option<&Call>)) -> serde_json::Value {
+    json!({
+        "state": frame.state,
+        "by": call.and_then(|call| call.by.as_ref()).map(ToString::to_string),
+        "visit": call.map(|call| call.visit),
+        "tag": call.map(|call| call.tag.as_str()),
+        "at": call.map(|call| call.at.to_string()),
     })
 }
 

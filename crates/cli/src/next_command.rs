@@ -182,7 +182,7 @@ mod tests {
         let run = run(Settings::default());
         let check = |input: &str, expected: &str| {
             let mut ledger = Ledger::default();
-            ledger.input = Some(Value::from(input));
+            ledger.totals.input = Some(Value::from(input));
             let line = line(&NextCommand::Start, Takeover::Never, &run, &ledger);
             assert_eq!(line, format!("raymond run /flow --input{expected}"));
         };

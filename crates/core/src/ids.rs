@@ -153,6 +153,13 @@ impl RunId {
     pub const MAX: usize = 128;
 }
 
+/// The name of a run before its first record.
+impl Default for RunId {
+    fn default() -> Self {
+        Self::new("")
+    }
+}
+
 impl FromStr for RunId {
     type Err = BadRunId;
 

@@ -9,7 +9,7 @@
 //! - [`run_view`]: one row for each agent
 //! - [`view_event`], [`attempt`]: the meaning of an event, which the fold returns
 //! - [`mod@words`], [`costs`]: lines and money, made from these meanings
-//! - [`ledger`], [`summary`], [`path`]: the stored past, for snapshots
+//! - [`ledger`], [`totals`], [`summary`], [`path`]: the stored past, for snapshots
 //! - [`mod@status`], [`mod@why`], [`mod@next_command`]: the state of a run, its cause, the command
 //! - [`plan`]: the effect of a resume
 //! - [`backend_labels`], [`denied`]: backend names, denied tools
@@ -26,6 +26,7 @@ pub mod plan;
 pub mod run_view;
 pub mod status;
 pub mod summary;
+pub mod totals;
 pub mod view_event;
 pub mod why;
 pub mod words;
@@ -42,6 +43,7 @@ pub use place::place;
 pub use plan::{Fate, Plan};
 pub use run_view::RunView;
 pub use status::{Owner, Status, Waiting, status};
+pub use totals::Totals;
 pub use view_event::ViewEvent;
 pub use why::{Cause, Hint, collected, why};
 pub use words::{Audience, Line, Weight, words};

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use raymond_core::ids::RunId;
 use raymond_core::run::{Header, Record, Run, apply, record};
-use raymond_core::view::Ledger;
+use raymond_core::view::{Ledger, RunView};
 use raymond_store::disk::{Disk, Open};
 use raymond_store::journal;
 
@@ -107,6 +107,11 @@ impl Head {
     /// Returns the head of a run without records.
     pub fn empty() -> Self {
         Self { run: Run::default(), ledger: Ledger::default(), seq: 0 }
+    }
+
+    /// Returns the view that screens draw.
+    pub fn view(&self) -> RunView {
+        RunView::of(&self.run, &self.ledger)
     }
 
     /// Applies the next record.

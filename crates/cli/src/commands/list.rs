@@ -17,7 +17,7 @@ pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
     let project = runs::project()?;
     let AllRuns { looks, never_started, unreadable } = runs::read_all(&project)?;
     if flags.json {
-        let runs = looks.iter().map(|look| json::run(&look.head, &place(&project, look)));
+        let runs = looks.iter().map(|look| json::run(&look.head.view(), &place(&project, look)));
         print_json(serde_json::Value::Array(runs.collect()))?;
     } else {
         print_text(&looks.iter().map(|look| line(&project, look)).collect::<String>())?;

@@ -5,7 +5,7 @@ mod summary;
 use std::io::stderr;
 
 use raymond_core::budget::Micros;
-use raymond_core::view::Status;
+use raymond_core::view::{RunView, Status};
 use raymond_engine::driver::Head;
 use raymond_engine::runner::Signal;
 use raymond_store::Blobs;
@@ -29,7 +29,8 @@ pub(super) fn report(
     let place = StatusSummary::of(head, status);
     let (columns, edge) = (terminal::width(), terminal::edge(&stderr()));
     let output = said.output;
-    for line in (Summary { head, place: &place, said, columns, edge }).lines() {
+    let view = head.view();
+    for line in (Summary { head, view: &view, place: &place, said, columns, edge }).lines() {
         streams::print_error_line(&styled(&line));
     }
     match (output.json, output.events) {
@@ -51,11 +52,10 @@ pub(super) const fn exit_code(status: Status, signal: Option<Signal>) -> u8 {
 }
 
 /// Describes uncertain costs: `$0.30 of it estimated`, `2 turns are unpriced`.
-pub(super) fn uncertain(head: &Head) -> Vec<String> {
-    let Head { run, ledger, .. } = head;
-    let estimated =
-        (ledger.estimated > Micros::ZERO).then(|| format!("{} of it estimated", ledger.estimated));
-    let unpriced = match run.unpriced {
+pub(super) fn uncertain(view: &RunView) -> Vec<String> {
+    let estimated = view.totals.estimated;
+    let estimated = (estimated > Micros::ZERO).then(|| format!("{estimated} of it estimated"));
+    let unpriced = match view.unpriced {
         0 => None,
         1 => Some("1 turn is unpriced".to_owned()),
         several => Some(format!("{several} turns are unpriced")),

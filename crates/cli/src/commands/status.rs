@@ -1,11 +1,10 @@
 //! `raymond status`: shows the status of a run and the next command.
 
-use raymond_core::agent::{Agent, AgentStatus};
-use raymond_core::ids::BackendName;
-use raymond_core::run::Run;
+use raymond_core::ids::AgentId;
 use raymond_core::text::counted;
-use raymond_core::view;
-use raymond_core::view::{Ledger, answering};
+use raymond_core::view::run_view::{AgentRow, Standing};
+use raymond_core::view::view_event::ProgramKind;
+use raymond_core::view::{RunView, Totals};
 use raymond_engine::driver::Head;
 use raymond_engine::inspect::Inspection as Seen;
 use raymond_engine::observe;
@@ -41,54 +40,61 @@ pub(crate) fn status(flags: &RunArgument) -> Result<u8, Failure> {
 }
 
 fn text(seen: &Seen, summary: &StatusSummary, blobs: &Blobs) -> String {
-    let run = &seen.head.run;
+    let view = seen.head.view();
     let mut lines = vec![
-        format!("{}  {}", run.id, summary.status),
+        format!("{}  {}", view.run, summary.status),
         format!("  {}", summary.why),
         format!("  → {}", summary.next_command),
+        format!("  {}", counts(&view).join(" · ")),
     ];
-    let cap = run.settings.budget.map_or_else(|| "no cap".to_owned(), |cap| format!("of {cap}"));
-    let ledger = &seen.head.ledger;
-    let spent = (!view::is_of_caller(run)).then(|| format!("spent {} {cap}", run.spent));
-    let mut money: Vec<String> = spent.into_iter().collect();
-    money.extend([turns(ledger), counted(run.visits, "visit")]);
-    money.extend(report::uncertain(&seen.head));
-    lines.push(format!("  {}", money.join(" · ")));
-    lines.extend(backends(ledger).map(|backends| format!("  {backends}")));
+    lines.extend(backends(&view).map(|backends| format!("  {backends}")));
     if let Some(owner) = &seen.owner {
         lines.push(format!("  driven by process {} on {}", owner.process.pid, owner.process.host));
     }
     lines.extend(summary.left_running.iter().map(|command| format!("  left running: {command}")));
-    let mut agents: Vec<&Agent> = run.agents.values().collect();
-    // The map is ordered by id; readers expect the order of creation.
-    agents.sort_by_key(|agent| agent.born);
-    for agent in agents.iter().take(MOST_AGENTS) {
-        let backend = ledger.naming().label(answering(run, agent));
-        lines.push(format!("  {}", line(run, agent, backend)));
-    }
-    if agents.len() > MOST_AGENTS {
-        lines.push(format!("  … and {} more", agents.len() - MOST_AGENTS));
-    }
+    lines.extend(agents(&view).into_iter().map(|line| format!("  {line}")));
     lines.extend(returned(&seen.head, blobs).into_iter().map(|line| format!("  {line}")));
     lines.push(String::new());
     lines.join("\n")
 }
 
+/// Returns `spent $0.50 of $10.00`, `6 turns, 4 paid` and `5 visits`.
+fn counts(view: &RunView) -> Vec<String> {
+    let cap = view.cap().map_or_else(|| "no cap".to_owned(), |cap| format!("of {cap}"));
+    let spends = !view.program.is_answered_by_caller();
+    let mut counts: Vec<String> =
+        spends.then(|| format!("spent {} {cap}", view.spent)).into_iter().collect();
+    counts.extend([turns(&view.totals), counted(view.visits, "visit")]);
+    counts.extend(report::uncertain(view));
+    counts
+}
+
 /// Formats `6 turns, 4 paid`; `cost` counts the paid ones.
-fn turns(ledger: &Ledger) -> String {
-    let (all, paid) = (ledger.turns(), ledger.paid.turns);
+fn turns(totals: &Totals) -> String {
+    let (all, paid) = (totals.turns(), totals.paid.turns);
     let turns = counted(all, "turn");
     if paid == 0 || paid == all { turns } else { format!("{turns}, {paid} paid") }
 }
 
 /// Formats `claude: 4 turns, $0.30 · codex: 2 turns, $0.12`, if there are several backends.
-fn backends(ledger: &Ledger) -> Option<String> {
-    let texts = ledger.backends.iter().filter_map(|(backend, spent)| {
-        let backend = ledger.naming().label(Some(backend))?;
+fn backends(view: &RunView) -> Option<String> {
+    let texts = view.totals.backends.iter().filter_map(|(backend, spent)| {
+        let backend = view.naming().label(Some(backend))?;
         Some(format!("{backend}: {}, {}", counted(spent.turns, "turn"), spent.amount))
     });
     let texts: Vec<String> = texts.collect();
     (!texts.is_empty()).then(|| texts.join(" · "))
+}
+
+/// Returns a line for each live or failed agent, up to a limit.
+fn agents(view: &RunView) -> Vec<String> {
+    let agents = view.by_age();
+    let mut lines: Vec<String> =
+        agents.iter().take(MOST_AGENTS).map(|(id, row)| line(view, id, row)).collect();
+    if agents.len() > MOST_AGENTS {
+        lines.push(format!("… and {} more", agents.len() - MOST_AGENTS));
+    }
+    lines
 }
 
 /// Returns the start of a few results, `main` first.
@@ -113,21 +119,22 @@ fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
     lines
 }
 
-fn line(run: &Run, agent: &Agent, backend: Option<&BackendName>) -> String {
-    let status = match &agent.status {
-        AgentStatus::Live => String::new(),
-        AgentStatus::Held(_) => "  waiting: agents".to_owned(),
-        AgentStatus::Failed { failure, .. } => {
-            format!("  failed: {}", sanitized(&failure.to_string()))
-        }
+fn line(view: &RunView, id: &AgentId, row: &AgentRow) -> String {
+    let status = match (row.standing(), &row.failure) {
+        (_, Some(failure)) => format!("  failed: {}", sanitized(&failure.to_string())),
+        (Standing::Held, None) => "  waiting: agents".to_owned(),
+        (Standing::Live | Standing::Failed, None) => String::new(),
     };
-    let visit = agent.visit_count();
     // A step is visited once, and its key contains the iteration, so the visit is omitted.
-    let visit = if run.program.steps().is_some() { String::new() } else { format!(" #{visit}") };
-    let depth = match agent.stack.len() {
+    let visit = match view.program {
+        ProgramKind::Steps(_) => String::new(),
+        ProgramKind::States | ProgramKind::Ralph(_) => format!(" #{}", row.summary.count),
+    };
+    let depth = match row.frames().len() {
         0 => String::new(),
         n => format!("  depth {n}"),
     };
+    let backend = view.naming().label(row.answering());
     let backend = backend.map(|backend| format!("  {backend}")).unwrap_or_default();
-    format!("{:<16} {}{visit}{depth}{backend}{status}", agent.id, view::place(run, agent))
+    format!("{id:<16} {}{visit}{depth}{backend}{status}", row.place_name())
 }

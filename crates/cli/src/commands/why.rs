@@ -18,7 +18,7 @@ pub(crate) fn why(flags: &RunArgument) -> Result<u8, Failure> {
     if flags.json {
         print_json(json!({
             "version": shapes::VERSION, "run_id": run, "status": status.as_str(), "why": why, "next_command": next_command,
-            "left_running": left_running, "denied": shapes::denied(&seen.head.run, &seen.head.ledger),
+            "left_running": left_running, "denied": shapes::denied(&seen.head.view()),
         }))?;
     } else {
         let left = left_running.iter().map(|command| format!("left running: {command}\n"));

@@ -206,7 +206,7 @@ impl Columns {
 /// omits parts that do not fit.
 fn footer(view: &RunView, scene: &Scene, columns: usize) -> String {
     let AgentCounts { running, queued, waiting } = view.tally();
-    let money = match view.cap {
+    let money = match view.cap() {
         Some(cap) => format!("{} of {cap}", view.spent),
         None => format!("{} spent", view.spent),
     };
@@ -223,7 +223,7 @@ fn footer(view: &RunView, scene: &Scene, columns: usize) -> String {
         number(running, "running"),
         number(queued, "queued"),
         number(waiting, "waiting"),
-        Some(in_seconds(between(view.since, scene.now))),
+        Some(in_seconds(between(view.totals.driven_since, scene.now))),
         interrupt.map(str::to_owned),
     ];
     let mut text = GAP.to_owned();

@@ -81,12 +81,31 @@ fn status_shows_agents_and_next_command() {
     assert_eq!(
         object["agents"],
         json!([{
-            "id": "main", "state": "START.sh", "visit": 1, "depth": 0, "backend": null, "cwd": "/project",
-            "status": "failed", "failure": "script: exit status 1: why",
+            "id": "main", "parent": null, "state": "START.sh", "visit": 1, "depth": 0, "stack": [],
+            "backend": null, "cwd": "/project", "status": "failed", "failure": "script: exit status 1: why",
         }])
     );
     assert_eq!((&object["run_id"], &object["status"]), (&json!("one-bad"), &json!("failed")));
     assert_eq!((&object["spent_usd"], &object["budget_usd"]), (&json!(0.0), &json!(10.0)));
+}
+
+#[test]
+fn json_shows_parents_and_return_stacks() {
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<fork next=\"END\">WORKER</fork>'"),
+        ("wf/WORKER.sh", "echo '<function return=\"REPORT\">CHECK</function>'"),
+        ("wf/CHECK.sh", "exit 1"),
+        ("wf/REPORT.sh", "echo '<result>fine</result>'"),
+        ("wf/END.sh", "echo '<result>done</result>'"),
+    ]);
+    project.raymond("run wf --run-id r").mentions(1, &[]);
+    let mut agents = project.raymond("status r --json").json()["agents"].take();
+    let at = agents[0]["stack"][0]["at"].take();
+    assert!(at.as_str().is_some_and(|at| at.ends_with('Z')), "{at}");
+    let frame = json!({ "state": "REPORT.sh", "by": "WORKER.sh", "visit": 1, "tag": "function", "at": null });
+    assert_eq!(agents[0]["stack"], json!([frame]));
+    assert_eq!(agents[0]["parent"], "main");
+    assert_eq!(agents[0]["state"], "CHECK.sh");
 }
 
 // proves: P10

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::agent::{Agent, AgentStatus, EndedAgent, Frame, Location, Session, Visit};
 use crate::budget::{Basis, Charge, Micros};
 use crate::few::Few;
-use crate::ids::{AgentId, SessionId, StateName, TurnId};
+use crate::ids::{AgentId, BackendName, SessionId, StateName, TurnId};
 use crate::scheduler::{Lane, Turn, TurnPhase};
 use crate::value::Value;
 
@@ -152,7 +152,7 @@ pub fn apply(run: &mut Run, event: &Event) {
         Event::Moved { agent: id, stack, session, cwd, model, model_of, forks, .. } => {
             unhold(run, id);
             if let Some(agent) = run.agents.get_mut(id) {
-                restack(agent, stack);
+                restack(&mut agent.stack, &mut agent.holder, stack);
                 agent.session = session.clone();
                 // Any backend may open a fresh conversation.
                 if *session == Session::Fresh {
@@ -285,16 +285,21 @@ fn enter(location: Location, number: u32, input: Option<Value>) -> Visit {
     Visit { location, number, input, turn: 0, reminders: 0, retries: 0, spent: Micros::ZERO }
 }
 
-fn restack(agent: &mut Agent, change: &StackChange) {
+/// Changes a return stack, and the backend that has the conversation of its agent.
+pub(crate) fn restack(
+    stack: &mut Vec<Frame>,
+    holder: &mut Option<BackendName>,
+    change: &StackChange,
+) {
     match change {
         StackChange::Keep => {}
         // Events do not name the backend of a frame: it is the agent's backend at the time of the
         // call.
         StackChange::Push(frame) => {
-            agent.stack.push(Frame { holder: agent.holder.clone(), ..frame.clone() });
+            stack.push(Frame { holder: holder.clone(), ..frame.clone() });
         }
-        StackChange::Pop => agent.holder = agent.stack.pop().and_then(|frame| frame.holder),
-        StackChange::Clear => agent.stack.clear(),
+        StackChange::Pop => *holder = stack.pop().and_then(|frame| frame.holder),
+        StackChange::Clear => stack.clear(),
     }
 }
 

@@ -4,179 +4,46 @@
 //! it. Its serde names are part of that format. [`super`] says how it differs from `Run` and
 //! `RunView`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Location;
-use crate::budget::{Basis, Charge, Micros};
-use crate::ids::{AgentId, BackendName, StateName, TurnId};
-use crate::pairs;
+use crate::ids::AgentId;
 use crate::run::Event;
-use crate::run::stop::StopOrigin;
-use crate::run::warning::Warning;
-use crate::scheduler::Lane;
 use crate::time::Timestamp;
-use crate::value::Value;
 
-use super::backend_labels::BackendLabels;
-use super::denied::is_rule;
-use super::path::RunPath;
-use super::summary::{AgentSummary, agent_of, charged};
+use super::summary::{AgentSummary, agent_of};
+use super::totals::Totals;
 
-/// A fold of all events of a run.
+/// A fold of all events of a run. It dereferences to its totals.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ledger {
-    pub started_at: Timestamp,
-    pub updated_at: Timestamp,
-    /// When the run was last started or resumed.
-    #[serde(default)]
-    pub driven_since: Timestamp,
-    #[serde(default)]
-    pub input: Option<Value>,
-    /// The states or steps that `main` visited.
-    #[serde(default)]
-    pub path: RunPath,
-    /// Turns and money by state or step.
-    #[serde(with = "pairs")]
-    pub spending: BTreeMap<Location, Spending>,
-    /// Turns and money by backend, for every backend that was used.
-    #[serde(default)]
-    pub backends: BTreeMap<BackendName, Spending>,
-    /// The backends that its states may use; empty in old journals.
-    #[serde(default)]
-    pub may_ask: BTreeSet<BackendName>,
-    /// Turns that were paid, however they ended.
-    #[serde(default)]
-    pub paid: Spending,
-    pub settled: Spending,
-    /// The estimated part of the money.
-    #[serde(default)]
-    pub estimated: Micros,
-    /// Tools that clients were denied, with their counts.
-    pub denied: BTreeMap<String, u32>,
-    /// The states in which a rule could allow some of them.
-    #[serde(default)]
-    pub denied_in: BTreeSet<StateName>,
-    /// The origin of the last request to end.
-    #[serde(default)]
-    pub stopper: Option<StopOrigin>,
-    /// The iterations of a loop that ended without a result.
-    #[serde(default)]
-    pub exhausted: Option<u32>,
+    pub totals: Totals,
     /// Live and failed agents; those that ended are removed to bound memory.
     pub(super) agents: BTreeMap<AgentId, AgentSummary>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Spending {
-    pub turns: u64,
-    pub amount: Micros,
-}
+impl Deref for Ledger {
+    type Target = Totals;
 
-impl Spending {
-    fn add(&mut self, amount: Micros) {
-        self.turns += 1;
-        self.amount = self.amount.plus(amount);
+    fn deref(&self) -> &Totals {
+        &self.totals
     }
 }
 
 impl Ledger {
     pub fn note(&mut self, at: Timestamp, event: &Event) {
-        self.updated_at = at;
-        if let Event::RunStarted(start) = event {
-            (self.started_at, self.driven_since) = (at, at);
-            self.input.clone_from(&start.input);
-            self.may_ask.clone_from(&start.backends);
-        } else if let Event::RunResumed { .. } = event {
-            self.driven_since = at;
-        } else if let Event::AgentSpawned { agent, parent, .. } = event {
-            self.agents.insert(agent.clone(), AgentSummary::spawned(at, parent.as_ref()));
-        } else if let Event::VisitEntered { agent, location, .. } = event {
-            self.enter(agent, location);
-        } else if let Event::AgentEnded { agent, .. } = event {
-            self.agents.remove(agent);
-        } else if let Event::TurnQueued { lane: Lane::Prompt(backend), .. } = event {
-            // An entry without turns: the backend was used, even if nothing is paid yet.
-            self.backends.entry(backend.clone()).or_default();
-        } else if let Event::StopRequested { by, .. } = event {
-            self.stopper = Some(*by);
-        } else if let Event::Warned { warning, agent } = event {
-            self.warn(agent.as_ref(), warning);
-        } else {
-            self.count(event);
-        }
-        // Last, because the lines above need the place of the agent before the event.
-        if let Some(summary) = agent_of(event).and_then(|agent| self.agents.get_mut(agent)) {
+        let summary = agent_of(event).and_then(|agent| self.agents.get_mut(agent));
+        // The totals first, because they need the place of the agent before the event.
+        self.totals.note(at, event, summary.as_deref());
+        if let Some(summary) = summary {
             summary.note(at, event);
         }
-    }
-
-    /// Enters a state or a step. A step that is repeated after a failure is not another visit.
-    fn enter(&mut self, agent: &AgentId, location: &Location) {
-        let Some(summary) = self.agents.get(agent) else { return };
-        if *agent == AgentId::main() && !summary.is_repeating(location) {
-            self.path.enter(location);
+        if let Event::AgentSpawned { agent, parent, .. } = event {
+            self.agents.insert(agent.clone(), AgentSummary::spawned(at, parent.as_ref()));
+        } else if let Event::AgentEnded { agent, .. } = event {
+            self.agents.remove(agent);
         }
-    }
-
-    fn warn(&mut self, agent: Option<&AgentId>, warning: &Warning) {
-        if let Warning::ToolDenied { tool } = warning {
-            *self.denied.entry(tool.clone()).or_default() += 1;
-            let summary = agent.and_then(|agent| self.agents.get(agent));
-            let state = summary.and_then(|summary| summary.location.as_ref()?.state().cloned());
-            // A denial in prose has no rule, so no state could allow it.
-            self.denied_in.extend(state.filter(|_| is_rule(tool)));
-        } else if let Warning::Exhausted { iterations, .. } = warning {
-            self.exhausted = Some(*iterations);
-        }
-    }
-
-    fn count(&mut self, event: &Event) {
-        let Some((turn, charge)) = charged(event) else { return };
-        // Only settled turns are reused by a resume; the others are repeated or continued.
-        if let Event::TurnSettled { .. } = event {
-            self.settled.add(charge.amount);
-        }
-        self.charge(turn, charge);
-    }
-
-    fn charge(&mut self, turn: &TurnId, charge: Charge) {
-        if charge.basis == Basis::Estimated {
-            self.estimated = self.estimated.plus(charge.amount);
-        }
-        if charge.basis != Basis::Free {
-            self.paid.add(charge.amount);
-        }
-        // The totals above count even if the place of the turn is not known.
-        let Some(summary) = self.agents.get(&turn.agent) else { return };
-        if let Some(location) = &summary.location {
-            self.spending.entry(location.clone()).or_default().add(charge.amount);
-        }
-        if let Some(backend) = &summary.asked {
-            self.backends.entry(backend.clone()).or_default().add(charge.amount);
-        }
-    }
-
-    /// Returns how many turns ended, in any way; every attempt and every script counts.
-    pub fn turns(&self) -> u64 {
-        self.spending.values().map(|spending| spending.turns).sum()
-    }
-
-    /// Returns whether texts name the backends of the run.
-    pub fn naming(&self) -> BackendLabels {
-        BackendLabels::among(self.known())
-    }
-
-    /// Iterates over the backends that its states may use, and those that were used.
-    pub(super) fn known(&self) -> impl Iterator<Item = &BackendName> {
-        self.may_ask.iter().chain(self.backends.keys())
-    }
-
-    /// Returns the most expensive state or step, and its cost.
-    pub fn most_expensive(&self) -> Option<(&Location, Micros)> {
-        let paid = self.spending.iter().filter(|(_, spending)| spending.amount > Micros::ZERO);
-        paid.map(|(location, spending)| (location, spending.amount))
-            .max_by_key(|(_, amount)| *amount)
     }
 }

@@ -6,18 +6,19 @@
 //!
 //! It has no clock: a row says when its activity began, and the screen computes the duration.
 
+mod branch;
 mod meaning;
 mod row;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::agent::Agent;
-use crate::budget::Micros;
+use crate::budget::{Basis, Micros};
 use crate::crayfish::call::Output;
 use crate::crayfish::state::StepEvent;
-use crate::ids::{AgentId, BackendName, TurnId};
+use crate::ids::{AgentId, BackendName, RunId, TurnId};
 use crate::run::start::Start;
 use crate::run::{Event, Phase, Run, Settings};
 use crate::scheduler::Hold;
@@ -27,30 +28,35 @@ use super::attempt::Attempt;
 use super::backend_labels::BackendLabels;
 use super::ledger::Ledger;
 use super::summary::{agent_of, charged};
+use super::totals::Totals;
 use super::view_event::{ProgramKind, ViewEvent};
 
-pub use row::{Activity, AgentRow, Doing, Wait};
+pub use row::{Activity, AgentRow, Doing, Standing, Wait};
 
 /// The agents of a run, with totals.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunView {
+    pub run: RunId,
+    /// The path of its workflow.
+    pub workflow: String,
+    pub settings: Settings,
     pub spent: Micros,
-    /// The budget cap; `None` is unlimited.
-    pub cap: Option<Micros>,
-    /// When the run was last started or resumed.
-    pub since: Timestamp,
+    /// Turns whose cost is not fully known.
+    pub unpriced: u64,
+    /// How many visits were ever entered.
+    pub visits: u64,
+    /// How many agents ended with a result.
+    pub ended: u64,
+    /// How many agents were ever created.
+    pub born: u64,
+    /// Its times, its path, its money and its denied tools.
+    pub totals: Totals,
     pub course: Course,
-    /// The most retries of a visit.
-    retries: u32,
-    program: ProgramKind,
-    /// The backends that the states may use, and those that were used.
-    backends: BTreeSet<BackendName>,
+    pub program: ProgramKind,
     agents: BTreeMap<AgentId, AgentRow>,
     holds: BTreeMap<BackendName, Hold>,
     /// Outputs of the caller that no step has taken yet, by the name they were sent under.
     offers: BTreeMap<String, Output>,
-    /// How many agents were ever created.
-    born: u64,
 }
 
 /// Whether a run continues or is stopping.
@@ -79,26 +85,27 @@ impl RunView {
         let asking = run.scheduler.asks.keys().map(|ask| &ask.agent).collect();
         let row = |(id, agent): (&AgentId, &Agent)| {
             let summary = ledger.agents.get(id).cloned().unwrap_or_default();
-            (id.clone(), AgentRow::of(agent, summary, &run.scheduler, &asking))
+            (id.clone(), AgentRow::of(agent, summary, run, &asking))
         };
         Self {
+            run: run.id.clone(),
+            workflow: run.workflow.clone(),
+            settings: run.settings.clone(),
             spent: run.spent,
-            cap: run.settings.budget,
-            since: ledger.driven_since,
+            unpriced: run.unpriced,
+            visits: run.visits,
+            ended: run.ended.len() as u64,
+            born: run.born,
+            totals: ledger.totals.clone(),
             course: match run.phase {
                 Phase::Unborn | Phase::Open => Course::Ahead,
                 Phase::Stopping(_) => Course::Stopping,
                 Phase::Ended(_) => Course::Ended,
             },
-            retries: run.settings.retries,
             program: ProgramKind::of(&run.program),
-            // Backends that may still be used count, so that names do not appear in the middle of a
-            // log.
-            backends: ledger.known().cloned().collect(),
             agents: run.agents.iter().map(row).collect(),
             holds: run.scheduler.holds.clone(),
             offers: run.program.steps().map(|steps| steps.offers.clone()).unwrap_or_default(),
-            born: run.born,
         }
     }
 
@@ -124,6 +131,19 @@ impl RunView {
     /// Returns the rows of all live and failed agents.
     pub fn agents(&self) -> impl Iterator<Item = (&AgentId, &AgentRow)> {
         self.agents.iter()
+    }
+
+    /// Returns the rows in the order of creation.
+    pub fn by_age(&self) -> Vec<(&AgentId, &AgentRow)> {
+        let mut agents: Vec<_> = self.agents.iter().collect();
+        // The map is ordered by id.
+        agents.sort_by_key(|(_, row)| row.born);
+        agents
+    }
+
+    /// Returns the budget cap; `None` is unlimited.
+    pub const fn cap(&self) -> Option<Micros> {
+        self.settings.budget
     }
 
     /// Returns the attempts in flight.
@@ -155,9 +175,9 @@ impl RunView {
     }
 
     /// Returns whether texts name the backends known so far. A reader of a past run knows more:
-    /// [`Ledger::naming`].
+    /// the totals of its ledger.
     pub fn naming(&self) -> BackendLabels {
-        BackendLabels::among(&self.backends)
+        self.totals.naming()
     }
 
     /// Returns the activity of a row. A turn queued for a paused backend waits for more than a
@@ -180,60 +200,75 @@ impl RunView {
     }
 
     fn fold(&mut self, at: Timestamp, event: &Event) {
-        if let Some((_, charge)) = charged(event) {
-            self.spent = self.spent.plus(charge.amount);
+        if let Event::RunStarted(start) = event {
+            self.begin(start);
         }
-        if let Some(row) = agent_of(event).and_then(|agent| self.agents.get_mut(agent)) {
+        let row = agent_of(event).and_then(|agent| self.agents.get_mut(agent));
+        // The totals first, because they need the place of the agent before the event.
+        self.totals.note(at, event, row.as_ref().map(|row| &row.summary));
+        if let Some(row) = row {
             row.note(at, event);
         }
-        if let Event::RunStarted(start) = event {
-            self.begin(at, start);
-        } else if let Event::RunResumed { settings } = event {
-            self.govern(settings);
-            (self.since, self.course) = (at, Course::Ahead);
-            // Outputs of an earlier call answer no step of a later one; `apply` drops them, too.
-            self.offers.clear();
-        } else if let Event::RunRewound { discarded, governed, .. } = event {
-            // A rewind keeps the money of the discarded records spent.
-            self.spent = self.spent.plus(discarded.amount);
-            if let Some(settings) = governed {
-                self.govern(settings);
-            }
-        } else if let Event::StopRequested { .. } = event {
-            self.course = Course::Stopping;
-        } else if let Event::RunEnded { .. } = event {
-            self.course = Course::Ended;
-        } else if let Event::BackendHeld { backend, hold } = event {
+        self.note_money(event);
+        self.note_agents(at, event);
+        self.note_course(event);
+        if let Event::BackendHeld { backend, hold } = event {
             self.holds.insert(backend.clone(), hold.clone());
         } else if let Event::BackendReleased { backend } = event {
             self.holds.remove(backend);
-        } else if let Event::TurnQueued { lane, .. } = event {
-            self.backends.extend(lane.backend().cloned());
-        } else if let Event::AgentSpawned { agent, parent, cwd, .. } = event {
-            // Counted as `apply` counts, so that a viewer who joins later gets the same order of
-            // rows.
-            let row = AgentRow::spawned(at, self.born, cwd, parent.as_ref());
-            self.agents.insert(agent.clone(), row);
-            self.born += 1;
-        } else if let Event::AgentEnded { agent, .. } = event {
-            self.agents.remove(agent);
         } else if let Event::Stepped { event, .. } = event {
             self.note_offers(event);
         }
     }
 
-    fn begin(&mut self, at: Timestamp, start: &Start) {
+    fn begin(&mut self, start: &Start) {
         *self = Self {
-            since: at,
+            run: start.run.clone(),
+            workflow: start.workflow.clone(),
+            settings: start.settings.clone(),
             program: ProgramKind::of(&start.program),
-            backends: start.backends.clone(),
             ..Self::default()
         };
-        self.govern(&start.settings);
     }
 
-    fn govern(&mut self, settings: &Settings) {
-        (self.cap, self.retries) = (settings.budget, settings.retries);
+    fn note_money(&mut self, event: &Event) {
+        if let Some((_, charge)) = charged(event) {
+            self.spent = self.spent.plus(charge.amount);
+            self.unpriced += u64::from(charge.basis == Basis::Unpriced);
+        } else if let Event::RunRewound { discarded, .. } = event {
+            // A rewind keeps the money of the discarded records spent.
+            self.spent = self.spent.plus(discarded.amount);
+            self.unpriced = self.unpriced.saturating_add(discarded.unpriced);
+        }
+    }
+
+    fn note_agents(&mut self, at: Timestamp, event: &Event) {
+        if let Event::AgentSpawned { agent, parent, cwd, attributes } = event {
+            // Counted as `apply` counts, so that a viewer who joins later gets the same order of
+            // rows.
+            let row = AgentRow::spawned(at, self.born, cwd, parent.as_ref());
+            self.agents.insert(agent.clone(), AgentRow { attributes: attributes.clone(), ..row });
+            self.born += 1;
+        } else if let Event::AgentEnded { agent, .. } = event {
+            self.ended += u64::from(self.agents.remove(agent).is_some());
+        } else if let Event::VisitEntered { .. } = event {
+            self.visits += 1;
+        }
+    }
+
+    fn note_course(&mut self, event: &Event) {
+        if let Event::RunResumed { settings } = event {
+            self.settings = (**settings).clone();
+            self.course = Course::Ahead;
+            // Outputs of an earlier call answer no step of a later one; `apply` drops them, too.
+            self.offers.clear();
+        } else if let Event::RunRewound { governed: Some(settings), .. } = event {
+            self.settings = (**settings).clone();
+        } else if let Event::StopRequested { .. } = event {
+            self.course = Course::Stopping;
+        } else if let Event::RunEnded { .. } = event {
+            self.course = Course::Ended;
+        }
     }
 
     fn note_offers(&mut self, event: &StepEvent) {

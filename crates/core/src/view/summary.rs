@@ -14,6 +14,7 @@ use crate::failure::TurnFailure;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::protocol::TagName;
 use crate::run::Event;
+use crate::run::event::StackChange;
 use crate::time::Timestamp;
 
 /// The place, the costs and the recent past of an agent.
@@ -24,6 +25,12 @@ pub struct AgentSummary {
     pub parent: Option<AgentId>,
     /// Its state or step; `None` before the first.
     pub location: Option<Location>,
+    /// How often it has entered its state, this visit included.
+    #[serde(default)]
+    pub count: u32,
+    /// The calls that it has not returned from, outermost first, one for each frame of its stack.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) calls: Vec<Call>,
     /// When its current activity began.
     pub since: Timestamp,
     /// When its last attempt started.
@@ -79,6 +86,18 @@ pub struct Transition {
     pub instead_of: Option<StateName>,
 }
 
+/// A call or function that an agent has not returned from.
+// The frame on the stack says where the agent continues, but not who pushed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// The state that made the call.
+    pub by: Option<Location>,
+    /// The visit of that state.
+    pub visit: u32,
+    pub tag: TagName,
+    pub at: Timestamp,
+}
+
 /// An attempt at an agent step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StepAttempt {
@@ -107,7 +126,8 @@ impl VisitCost {
 impl AgentSummary {
     /// Returns the summary of a new agent.
     pub(super) fn spawned(at: Timestamp, parent: Option<&AgentId>) -> Self {
-        Self { parent: parent.cloned(), since: at, ..Self::default() }
+        // Every visit of a step is the first, and so is the visit that the agent is about to enter.
+        Self { parent: parent.cloned(), since: at, count: 1, ..Self::default() }
     }
 
     /// Returns the name of its place: the step that failed, or its state or step.
@@ -136,9 +156,10 @@ impl AgentSummary {
             // Also for a free turn: `None` means that no turn of the visit has ended.
             self.bill.get_or_insert_default().add(charge);
         }
-        if let Event::VisitEntered { location, .. } = event {
-            self.enter(location);
-        } else if let Event::Moved { tag, instead_of, .. } = event {
+        if let Event::VisitEntered { location, count, .. } = event {
+            self.enter(location, *count);
+        } else if let Event::Moved { tag, stack, instead_of, .. } = event {
+            self.restack(at, *tag, stack);
             self.transition = Some(Transition { tag: *tag, instead_of: instead_of.clone() });
         } else if let Event::TurnQueued { lane, .. } = event {
             self.asked = lane.backend().cloned();
@@ -164,12 +185,25 @@ impl AgentSummary {
         }
     }
 
-    fn enter(&mut self, location: &Location) {
+    /// Changes the calls as `apply` changes the frames.
+    fn restack(&mut self, at: Timestamp, tag: TagName, stack: &StackChange) {
+        match stack {
+            StackChange::Keep => {}
+            StackChange::Push(_) => {
+                let by = self.location.clone();
+                self.calls.push(Call { by, visit: self.count, tag, at });
+            }
+            StackChange::Pop => drop(self.calls.pop()),
+            StackChange::Clear => self.calls.clear(),
+        }
+    }
+
+    fn enter(&mut self, location: &Location, count: u32) {
         // A step that is repeated after its failure keeps its bill: the visit continues.
         if !self.is_at_step(location) {
             (self.bill, self.transition, self.turn_failure) = (None, None, None);
         }
-        self.location = Some(location.clone());
+        (self.location, self.count) = (Some(location.clone()), count);
         (self.failed_step, self.question, self.revived) = (None, None, false);
     }
 

@@ -12,6 +12,7 @@ use crate::failure::{Failure, TurnFailure};
 use crate::ids::{AgentId, BackendName, SessionId};
 use crate::protocol::Fault;
 use crate::run::event::Ending;
+use crate::run::program::{Answers, Ralph};
 use crate::run::stop::{StopMode, StopOrigin};
 use crate::run::warning::Warning;
 use crate::run::{DiscardedCost, Program};
@@ -174,21 +175,29 @@ pub enum RetryLimit {
 }
 
 /// The kind of program that a run executes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ProgramKind {
     /// States, and transitions between them.
     #[default]
     States,
+    /// One prompt in a loop. It shows visits and tags like a workflow.
+    Ralph(Ralph),
     /// Steps, one after the other.
-    Steps,
+    Steps(Answers),
 }
 
 impl ProgramKind {
-    pub(super) const fn of(program: &Program) -> Self {
+    pub(super) fn of(program: &Program) -> Self {
         match program {
-            // A loop over one prompt shows visits and tags like a workflow.
-            Program::States | Program::Ralph(_) => Self::States,
-            Program::Steps(_) => Self::Steps,
+            Program::States => Self::States,
+            Program::Ralph(ralph) => Self::Ralph(ralph.clone()),
+            Program::Steps(steps) => Self::Steps(steps.answers),
         }
+    }
+
+    /// Returns whether the caller of the run answers its agent steps, so that Raymond spends
+    /// nothing.
+    pub const fn is_answered_by_caller(&self) -> bool {
+        matches!(self, Self::Steps(Answers::Caller))
     }
 }

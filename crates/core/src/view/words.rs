@@ -133,7 +133,7 @@ pub fn words(event: &ViewEvent, naming: BackendLabels) -> Option<Line> {
             warning(place, &format_args!("reminder {reminder}: {fault}"))
         }
         ViewEvent::AgentEnded { agent, result, program, bill } => {
-            Some(agent_ended(agent, result, *program, &bill.words(naming)))
+            Some(agent_ended(agent, result, program, &bill.words(naming)))
         }
         ViewEvent::AgentFailed { place, failure, keeps_transition } => {
             let kept = if *keeps_transition { " (its transition is kept)" } else { "" };
@@ -212,14 +212,14 @@ fn ended(attempt: &Attempt, naming: BackendLabels) -> Option<Line> {
     }
 }
 
-fn agent_ended(agent: &AgentId, result: &Value, program: ProgramKind, bill: &str) -> Line {
+fn agent_ended(agent: &AgentId, result: &Value, program: &ProgramKind, bill: &str) -> Line {
     let short = format!("ended{bill}");
     let long = || format!("ended: {}{bill}", preview(result));
     let (audience, text) = match program {
         // A branch of steps has no result: its event contains an empty text.
-        ProgramKind::Steps => (Audience::Everyone, short),
-        ProgramKind::States if *agent == AgentId::main() => (Audience::ShorterLive(short), long()),
-        ProgramKind::States => (Audience::Everyone, long()),
+        ProgramKind::Steps(_) => (Audience::Everyone, short),
+        _ if *agent == AgentId::main() => (Audience::ShorterLive(short), long()),
+        ProgramKind::States | ProgramKind::Ralph(_) => (Audience::Everyone, long()),
     };
     Line { agent: Some(agent.clone()), weight: Weight::Plain, audience, text }
 }

@@ -12,7 +12,7 @@ use raymond_core::time::Span;
 use raymond_core::value::Value;
 use raymond_core::view::costs::percent;
 use raymond_core::view::words::preview;
-use raymond_core::view::{Denied, Ledger, Status, collected, is_final, is_of_caller};
+use raymond_core::view::{Denied, RunView, Status, Totals, collected, is_final};
 use raymond_engine::driver::Head;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -30,6 +30,7 @@ const MOST_RESULTS: usize = 10;
 /// The input of a summary.
 pub(super) struct Summary<'a> {
     pub(super) head: &'a Head,
+    pub(super) view: &'a RunView,
     pub(super) place: &'a StatusSummary,
     /// The facts that the console has printed already.
     pub(super) said: &'a AlreadyShown,
@@ -75,9 +76,9 @@ impl Summary<'_> {
     /// `completed in 4m 12s: main and 3 workers ended with a result`
     fn first(&self) -> String {
         let StatusSummary { status, why, .. } = self.place;
-        let ledger = &self.head.ledger;
+        let totals = &self.view.totals;
         // Since the start or the last resume, because the time between two owners is not work.
-        let took = Span(ledger.updated_at.0.saturating_sub(ledger.driven_since.0));
+        let took = Span(totals.updated_at.0.saturating_sub(totals.driven_since.0));
         let took = match status {
             Status::Completed => format!(" in {}", elapsed(took)),
             Status::Failed | Status::OverBudget | Status::Stopped => {
@@ -128,7 +129,7 @@ impl Summary<'_> {
 
     /// Returns the path of `main`, if it has more than one state.
     fn path(&self) -> Option<String> {
-        let path = &self.head.ledger.path;
+        let path = &self.view.totals.path;
         let fitted = || sanitized(&path.fitted(|text| text.width() <= self.room()));
         (path.visits() > 1).then(fitted)
     }
@@ -157,8 +158,8 @@ impl Summary<'_> {
 
     /// `6 tool calls (cargo test, git commit); allow them: raymond resume R --allow …`
     fn denied(&self) -> Option<String> {
-        let Head { run, ledger, .. } = self.head;
-        let denied = Denied::of(&ledger.denied, &run.settings.permissions.allow)?;
+        let RunView { run, settings, totals, .. } = self.view;
+        let denied = Denied::of(&totals.denied, &settings.permissions.allow)?;
         let (named, flags) =
             (sanitized(&denied::named(&denied)), sanitized(&denied::allow_flags(denied.rules())));
         // If the next command allows the tools already, the flags are not repeated.
@@ -167,13 +168,13 @@ impl Summary<'_> {
             return Some(named);
         }
         let them = if denied.calls == 1 { "it" } else { "them" };
-        let states: Vec<&str> = ledger.denied_in.iter().map(StateName::as_str).collect();
+        let states: Vec<&str> = totals.denied_in.iter().map(StateName::as_str).collect();
         let written = || {
             let key = whole(&sanitized(&denied::allow_key(&denied)));
             format!("{key} in the frontmatter of {}", sanitized(&states.join(", ")))
         };
-        let resume = |flags: &str| whole(&format!("raymond resume {} {flags}", run.id));
-        Some(match (lists(ledger), self.place.status.is_unfinished()) {
+        let resume = |flags: &str| whole(&format!("raymond resume {run} {flags}"));
+        Some(match (lists(totals), self.place.status.is_unfinished()) {
             (Lists::OfAll, true) => format!("{named}; allow {them}: {}", resume(&flags)),
             (Lists::OfAll, false) => {
                 format!("{named}; to allow {them} next time: {}", whole(&flags))
@@ -209,18 +210,18 @@ impl Summary<'_> {
     }
 
     fn money(&self) -> Vec<String> {
-        let Head { run, ledger, .. } = self.head;
-        let cap = run.settings.budget.map(|cap| format!(" of {cap}")).unwrap_or_default();
-        let list = if run.spent > Micros::ZERO { " (list prices)" } else { "" };
+        let cap = self.view.cap().map(|cap| format!(" of {cap}")).unwrap_or_default();
+        let spent = self.view.spent;
+        let list = if spent > Micros::ZERO { " (list prices)" } else { "" };
         // In a run of the tool the caller answers all agent steps, so Raymond spends nothing.
-        if is_of_caller(run) {
+        if self.view.program.is_answered_by_caller() {
             return Vec::new();
         }
-        let mut parts = vec![format!("spent {}{cap}{list}", run.spent)];
-        if let Some((state, amount)) = ledger.most_expensive() {
-            parts.push(format!("{} took {} %", state.stem(), percent(amount, run.spent)));
+        let mut parts = vec![format!("spent {spent}{cap}{list}")];
+        if let Some((state, amount)) = self.view.totals.most_expensive() {
+            parts.push(format!("{} took {} %", state.stem(), percent(amount, spent)));
         }
-        parts.extend(uncertain(self.head));
+        parts.extend(uncertain(self.view));
         parts
     }
 
@@ -248,12 +249,12 @@ enum Lists {
     OfSome,
 }
 
-fn lists(ledger: &Ledger) -> Lists {
+fn lists(totals: &Totals) -> Lists {
     let catalog = backends::catalog();
     let keeps = |name: &BackendName| {
         catalog.of(name).is_none_or(|abilities| abilities.contains(&Capability::Permissions))
     };
-    let mut asked = ledger.may_ask.iter().chain(ledger.backends.keys());
+    let mut asked = totals.may_ask.iter().chain(totals.backends.keys());
     if asked.all(keeps) { Lists::OfAll } else { Lists::OfSome }
 }
 

@@ -22,7 +22,7 @@ fn turn(agent: &str) -> TurnId {
 /// Agents that have just begun, each at a state, with a turn in flight.
 fn working(agents: &[(&str, &str, u32)]) -> RunView {
     let mut view = RunView::default();
-    view.cap = Some(Micros(10_000_000));
+    view.settings.budget = Some(Micros(10_000_000));
     for (agent, state, count) in agents {
         spawn(&mut view, agent, state, *count);
         start(&mut view, agent);
@@ -236,7 +236,7 @@ fn last_row_shows_the_effect_of_ctrl_c() {
     };
     let mut view = working(&[]);
     check(&view, Interrupt::Leaves, "  $0.00 of $10.00 · 1m 00s · Ctrl-C leaves it running");
-    view.cap = None;
+    view.settings.budget = None;
     check(&view, Interrupt::Stops, "  $0.00 spent · 1m 00s · Ctrl-C stops");
     view.note(
         Timestamp(0),

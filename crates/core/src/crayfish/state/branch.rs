@@ -64,7 +64,7 @@ pub enum Position {
 
 impl Branch {
     /// Moves the branch as an event says.
-    pub(super) fn moves(&mut self, event: &StepEvent) {
+    pub(crate) fn moves(&mut self, event: &StepEvent) {
         match event {
             StepEvent::Entered { step, .. } => self.at = Position::In(step.clone()),
             StepEvent::LoopEntered { frame, hides } => {

@@ -74,7 +74,7 @@ impl RunView {
                 place: self.place(&turn.agent),
                 failure: self.row(&turn.agent).and_then(|row| row.summary.turn_failure.clone()),
                 retry: *retry,
-                limit: of.map_or(RetryLimit::Settings(self.retries), RetryLimit::Step),
+                limit: of.map_or(RetryLimit::Settings(self.settings.retries), RetryLimit::Step),
             },
             Event::SessionLost { turn, lost, .. } => ViewEvent::SessionLost {
                 place: self.place(&turn.agent),
@@ -97,7 +97,7 @@ impl RunView {
             Event::AgentEnded { agent, result } => ViewEvent::AgentEnded {
                 agent: agent.clone(),
                 result: result.clone(),
-                program: self.program,
+                program: self.program.clone(),
                 bill: self.bill(agent),
             },
             Event::AgentFailed { agent, failure, kept } => ViewEvent::AgentFailed {
@@ -136,7 +136,7 @@ impl RunView {
         // 128 bits, because 100 times an amount in millionths overflows 64 bits. Rounded down:
         // 100 % means that the whole cap is spent.
         let percent = |cap: Micros| u128::from(self.spent.0) * 100 / u128::from(cap.0.max(1));
-        let spent_percent = self.cap.filter(|_| is_spent).map(percent);
+        let spent_percent = self.cap().filter(|_| is_spent).map(percent);
         ViewEvent::Warned { agent: agent.cloned(), warning: warning.clone(), spent_percent }
     }
 

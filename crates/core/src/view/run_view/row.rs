@@ -6,17 +6,25 @@
 
 use std::collections::BTreeSet;
 
-use crate::agent::{Agent, AgentStatus, Location, Session};
+use crate::agent::{Agent, AgentStatus, Frame, Location, Session};
+use crate::crayfish::state::Branch;
+use crate::extension::Extension;
 use crate::failure::Failure;
+use crate::few::Few;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::protocol::Notice;
-use crate::run::Event;
+use crate::run::apply::restack;
+use crate::run::{Event, Run};
 use crate::scheduler::{Lane, Scheduler, TurnPhase};
 use crate::time::Timestamp;
+use crate::value::Value;
 
 use crate::view::attempt::{Attempt, Sent};
-use crate::view::summary::{AgentSummary, charged};
+use crate::view::place::of_branch;
+use crate::view::summary::{AgentSummary, Call, charged};
 use crate::view::view_event::{AgentPlace, Bill};
+
+use super::branch;
 
 /// A live or failed agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,13 +36,21 @@ pub struct AgentRow {
     pub summary: AgentSummary,
     /// The number of the visit, counted over all states of the agent; 0 before the first.
     pub visit: u32,
-    /// How often it has entered its state, this visit included.
-    pub count: u32,
     pub doing: Doing,
     /// The attempt in flight.
     pub attempt: Option<Attempt>,
     /// The conversation that its next prompt continues.
     pub conversation: Session,
+    /// Pending returns, outermost first.
+    pub(super) stack: Vec<Frame>,
+    /// The backend that has the conversation.
+    pub(super) holder: Option<BackendName>,
+    /// Whether it has a turn, which may have failed.
+    pub(super) has_turn: bool,
+    /// Its position in a document of steps.
+    pub(super) branch: Option<Branch>,
+    /// Fork attributes: which part of the work a worker has.
+    pub attributes: Few<String, Value>,
     /// Reminders given since the visit began or was revived.
     pub reminders: u32,
     /// Retries made since the visit began or was revived.
@@ -46,6 +62,15 @@ pub struct AgentRow {
     /// Whether its turn waits for a new budget share. Whether the turn gets one is not decided yet:
     /// the run may end first, because its budget is spent.
     pub(super) awaits_share: bool,
+}
+
+/// Whether an agent can continue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    Live,
+    /// Its fork waits until workers end.
+    Held,
+    Failed,
 }
 
 /// The activity of an agent.
@@ -93,10 +118,14 @@ impl AgentRow {
             cwd: cwd.to_owned(),
             summary: AgentSummary::spawned(at, parent),
             visit: 0,
-            count: 1,
             doing: Doing::Nothing,
             attempt: None,
             conversation: Session::Fresh,
+            stack: Vec::new(),
+            holder: None,
+            has_turn: false,
+            branch: None,
+            attributes: Few::default(),
             reminders: 0,
             retries: 0,
             failure: None,
@@ -109,19 +138,27 @@ impl AgentRow {
     pub(super) fn of(
         agent: &Agent,
         summary: AgentSummary,
-        scheduler: &Scheduler,
+        run: &Run,
         asking: &BTreeSet<&AgentId>,
     ) -> Self {
+        let scheduler = &run.scheduler;
         let turn = scheduler.turns.get(&agent.id);
         let mut row = Self {
             born: agent.born,
             cwd: agent.cwd.clone(),
             summary,
             visit: agent.visit.number,
-            count: agent.visit_count(),
             doing: Doing::Nothing,
             attempt: None,
             conversation: agent.session.clone(),
+            stack: agent.stack.clone(),
+            holder: agent.holder.clone(),
+            has_turn: turn.is_some(),
+            branch: run
+                .program
+                .steps()
+                .and_then(|steps| steps.branches.get(&agent.id).map(branch::reduced)),
+            attributes: agent.attributes.clone(),
             reminders: agent.visit.reminders,
             retries: agent.visit.retries,
             failure: match &agent.status {
@@ -167,7 +204,45 @@ impl AgentRow {
 
     /// Returns its state or step and the number of visits there.
     pub fn place(&self) -> Option<(&Location, u32)> {
-        self.summary.location.as_ref().map(|location| (location, self.count))
+        self.summary.location.as_ref().map(|location| (location, self.summary.count))
+    }
+
+    /// Returns the name of its place, for texts. A branch of steps may wait at a loop, which has no
+    /// visit.
+    pub fn place_name(&self) -> String {
+        let step = self.branch.as_ref().and_then(of_branch).map(Location::from);
+        step.as_ref()
+            .or(self.summary.location.as_ref())
+            .map(ToString::to_string)
+            .unwrap_or_default()
+    }
+
+    /// Returns the return stack, innermost frame first, each with the call that pushed it.
+    pub fn frames(&self) -> impl ExactSizeIterator<Item = (&Frame, Option<&Call>)> {
+        let call = |depth: usize| self.summary.calls.get(depth);
+        self.stack.iter().enumerate().rev().map(move |(depth, frame)| (frame, call(depth)))
+    }
+
+    /// Returns the backend of its turn or, between two turns, of its conversation.
+    pub fn answering(&self) -> Option<&BackendName> {
+        match &self.summary.location {
+            _ if self.has_turn => self.backend(),
+            // A script carries the conversation of its agent, but no client answers it.
+            Some(Location::State(state))
+                if Extension::of(state.as_str()) == Some(Extension::Md) =>
+            {
+                self.holder.as_ref()
+            }
+            Some(_) | None => None,
+        }
+    }
+
+    pub const fn standing(&self) -> Standing {
+        match (&self.failure, &self.doing) {
+            (Some(_), _) => Standing::Failed,
+            (None, Doing::Waiting(Wait::Workers)) => Standing::Held,
+            (None, _) => Standing::Live,
+        }
     }
 
     /// Returns the backend of its last turn; a script has none.
@@ -196,7 +271,7 @@ impl AgentRow {
             turn: turn.clone(),
             number,
             location: self.summary.location.clone().unwrap_or_else(unknown),
-            visit: self.count,
+            visit: self.summary.count,
             lane: self.lane(),
             sent: self.sent,
             started,
@@ -222,21 +297,29 @@ impl AgentRow {
         self.summary.note(at, event);
         self.note_visit(event);
         self.note_turn(event);
+        if let Event::Stepped { event, .. } = event {
+            branch::note(&mut self.branch, event);
+        }
         if let Some(doing) = self.next_doing(event) {
             self.doing = doing;
         }
     }
 
     fn note_visit(&mut self, event: &Event) {
-        if let Event::VisitEntered { visit, count, .. } = event {
+        if let Event::VisitEntered { visit, .. } = event {
+            self.visit = *visit;
             // Reminders and retries are counted per visit.
-            (self.visit, self.count) = (*visit, *count);
             (self.reminders, self.retries) = (0, 0);
         } else if let Event::Reminded { reminder, .. } = event {
             self.reminders = *reminder;
         } else if let Event::RetryAt { retry, .. } = event {
             self.retries = *retry;
-        } else if let Event::Moved { session, cwd, .. } = event {
+        } else if let Event::Moved { stack, session, cwd, .. } = event {
+            restack(&mut self.stack, &mut self.holder, stack);
+            // Any backend may open a fresh conversation.
+            if *session == Session::Fresh {
+                self.holder = None;
+            }
             self.conversation = session.clone();
             self.failure = None;
             if let Some(cwd) = cwd {
@@ -255,13 +338,18 @@ impl AgentRow {
     fn note_turn(&mut self, event: &Event) {
         if let Event::TurnQueued { prompt, .. } = event {
             (self.attempt, self.sent, self.awaits_share) = (None, Sent::of(prompt), false);
+            self.has_turn = true;
         } else if let Event::TurnRequeued { notice, .. } = event {
             // Whether the share is granted is not decided yet: see the field.
             (self.attempt, self.awaits_share) = (None, *notice == Notice::NewShare);
         } else if let Event::TurnSettled { session, .. } = event {
             // The scheduler forgets a settled turn, and `of` reads the prompt from there.
-            (self.attempt, self.sent) = (None, Sent::Body);
+            (self.attempt, self.sent, self.has_turn) = (None, Sent::Body, false);
             self.conversation = session.clone();
+            // A script does not touch the conversation, so its backend stays.
+            if let Some(backend) = &self.summary.asked {
+                self.holder = Some(backend.clone());
+            }
         } else if charged(event).is_some() || matches!(event, Event::RetryAt { .. }) {
             self.attempt = None;
         } else if let Event::TurnStarted { .. } | Event::AgentFailed { .. } = event {

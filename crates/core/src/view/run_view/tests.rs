@@ -52,7 +52,7 @@ fn every_agent_is_shown_with_its_activity() {
             "main_s2 S.sh #1 Working(Script) $0.00",
         ]
     );
-    assert_eq!((tally(&seen), seen.spent, seen.cap), ((3, 1, 0), usd("0.20"), Some(usd("10"))));
+    assert_eq!((tally(&seen), seen.spent, seen.cap()), ((3, 1, 0), usd("0.20"), Some(usd("10"))));
     play.costs(Cost::Free).says("main_s2", "<result>x</result>");
     play.stumbles("main_w1");
     let seen = view(&play);

@@ -4,8 +4,10 @@
 use std::fs;
 use std::path::Path;
 
+use crate::agent::AgentStatus;
 use crate::run::{Event, Record, Run, apply};
-use crate::view::{Audience, BackendLabels, Ledger, Line, RunView, words};
+use crate::view::run_view::Standing;
+use crate::view::{Audience, BackendLabels, Ledger, Line, RunView, answering, place, words};
 
 fn events(record: &Record) -> impl Iterator<Item = &Event> {
     record.steps.iter().flat_map(|step| &step.events)
@@ -58,6 +60,24 @@ pub(super) fn check(name: &str, records: &[Record]) {
             ledger.note(record.at, event);
         }
         assert_eq!(RunView::of(&run, &ledger), watched, "{name}, record {}", record.seq);
+        check_rows(&run, &watched, &format!("{name}, record {}", record.seq));
+    }
+}
+
+/// Checks that the rows agree with the run where a decision reads the same facts.
+fn check_rows(run: &Run, view: &RunView, context: &str) {
+    for (id, row) in view.agents() {
+        let agent = &run.agents[id];
+        let shown = (row.place_name(), row.answering(), row.frames().len());
+        let known = (place(run, agent), answering(run, agent), agent.stack.len());
+        assert_eq!(shown, known, "{context}, {id}");
+        assert!(row.frames().all(|(_, call)| call.is_some()), "{context}, {id}");
+        let standing = match agent.status {
+            AgentStatus::Live => Standing::Live,
+            AgentStatus::Held(_) => Standing::Held,
+            AgentStatus::Failed { .. } => Standing::Failed,
+        };
+        assert_eq!(row.standing(), standing, "{context}, {id}");
     }
 }
 

@@ -1,8 +1,9 @@
 //! Lists failed agents, with reasons unless the console has printed them.
 
-use raymond_core::agent::{Agent, AgentStatus};
+use raymond_core::failure::Failure;
 use raymond_core::ids::AgentId;
-use raymond_core::view::{Status, place};
+use raymond_core::view::Status;
+use raymond_core::view::run_view::AgentRow;
 
 use super::Summary;
 use crate::sanitize::sanitized;
@@ -21,32 +22,33 @@ pub(super) enum Failures {
 
 impl Summary<'_> {
     pub(super) fn failures(&self) -> Failures {
-        let all_told = self.head.run.failed.iter().all(|agent| self.said.failed.contains(agent));
+        let all_told = self.failed_rows().all(|(agent, _, _)| self.said.failed.contains(agent));
         if all_told { Failures::Told } else { Failures::Untold }
+    }
+
+    /// Returns the failed agents by name.
+    fn failed_rows(&self) -> impl Iterator<Item = (&AgentId, &AgentRow, &Failure)> {
+        self.view.agents().filter_map(|(id, row)| Some((id, row, row.failure.as_ref()?)))
     }
 
     /// Returns the failed agents, unless the first line of the summary names them all.
     pub(super) fn failed(&self) -> Vec<String> {
-        let run = &self.head.run;
+        let count = self.failed_rows().count();
         match (self.failures(), self.place.status) {
             (Failures::Told, Status::Failed) => return Vec::new(),
-            (Failures::Told, _) if run.failed.is_empty() => return Vec::new(),
+            (Failures::Told, _) if count == 0 => return Vec::new(),
             (Failures::Told, _) => return vec![self.row("failed", &self.failed_where("at"))],
             (Failures::Untold, _) => {}
         }
         // The first line of the summary contains the reason of a single failure already.
-        let said = usize::from(self.place.status == Status::Failed && run.failed.len() == 1);
-        let text = |id: &AgentId| match run.agents.get(id) {
-            Some(agent @ Agent { status: AgentStatus::Failed { failure, .. }, .. }) => {
-                let (at, why) = (place(run, agent), sanitized(&failure.to_string()));
-                let line = format!("  {id} failed at {at}: {why}");
-                Some(self.wrapped(&line, 4))
-            }
-            Some(_) | None => None,
+        let said = usize::from(self.place.status == Status::Failed && count == 1);
+        let text = |(id, row, failure): (&AgentId, &AgentRow, &Failure)| {
+            let (at, why) = (row.place_name(), sanitized(&failure.to_string()));
+            self.wrapped(&format!("  {id} failed at {at}: {why}"), 4)
         };
         let mut lines: Vec<String> =
-            run.failed.iter().skip(said).take(MOST_FAILED).filter_map(text).collect();
-        if let Some(more @ 1..) = run.failed.len().checked_sub(said + MOST_FAILED) {
+            self.failed_rows().skip(said).take(MOST_FAILED).map(text).collect();
+        if let Some(more @ 1..) = count.checked_sub(said + MOST_FAILED) {
             lines.push(format!("  … and {more} more"));
         }
         lines
@@ -54,13 +56,11 @@ impl Summary<'_> {
 
     /// `main_check1 at CHECK.md, main_check2 at CHECK.md and 3 more`
     pub(super) fn failed_where(&self, at: &str) -> String {
-        let run = &self.head.run;
-        let text = |id: &AgentId| match run.agents.get(id) {
-            Some(agent) => format!("{id} {at} {}", sanitized(&place(run, agent))),
-            None => id.to_string(),
+        let text = |(id, row, _): (&AgentId, &AgentRow, &Failure)| {
+            format!("{id} {at} {}", sanitized(&row.place_name()))
         };
-        let named: Vec<String> = run.failed.iter().take(MOST_NAMED).map(text).collect();
-        let more = match run.failed.len().saturating_sub(MOST_NAMED) {
+        let named: Vec<String> = self.failed_rows().take(MOST_NAMED).map(text).collect();
+        let more = match self.failed_rows().count().saturating_sub(MOST_NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
