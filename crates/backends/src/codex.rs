@@ -21,7 +21,6 @@ mod turn;
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{self, PathBuf};
 use std::sync::Arc;
 
@@ -41,7 +40,7 @@ use crate::headless::{
     ClientEnd, ClientProtocol, ClientSettings, Headless, RequestedOptions, SessionStep,
     TurnReader as _, marker, start_failure, unwritable_file,
 };
-use crate::process::{Inherit, Input, Spec};
+use crate::process::{Inherit, Input, Spec, write_private};
 
 /// The name in workflows and flags.
 pub const NAME: &str = "codex";
@@ -106,7 +105,8 @@ impl ClientProtocol for CodexProtocol {
             .map_err(|problem| start_failure(problem.message()))?;
         if let Some(schema) = &request.schema {
             let file = schema_file(&request.started);
-            fs::write(&file, schema.to_string()).map_err(|error| unwritable_file(&file, &error))?;
+            write_private(&file, schema.to_string().as_bytes())
+                .map_err(|error| unwritable_file(&file, &error))?;
         }
         let schema = request.schema.as_ref().map(|_| schema_file(&request.started));
         let home = request.started.config_home.clone();

@@ -47,7 +47,7 @@ pub use client::{
 };
 pub use detach::{Background, Detached, detach, own_session};
 pub use files::Files;
-pub(crate) use files::{cause, read_regular};
+pub(crate) use files::{cause, read_regular, write_private};
 pub use followed::Unreadable;
 pub(crate) use launch::launch;
 pub use leftovers::Leftover;

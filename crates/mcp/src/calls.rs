@@ -2,8 +2,9 @@
 //!
 //! A bounded number of calls runs at a time, a bounded number waits, and any further call is
 //! refused. A cancelled call keeps its slot until its programs have ended. [`progress`] reports
-//! progress.
+//! progress, and [`abandoned`] lets a call wait for the end of an earlier one on the same run.
 
+mod abandoned;
 mod progress;
 
 use std::sync::Arc;
@@ -20,7 +21,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Host;
 
-pub(crate) use progress::Listener;
+use abandoned::{RunCall, RunCalls};
+
+#[cfg(test)]
+pub(crate) use progress::HEARTBEAT;
+pub(crate) use progress::{Listener, with_heartbeat};
 
 /// The JSON-RPC code of a request that the server has no room for. JSON-RPC leaves -32000 to -32099
 /// to servers; neither the protocol nor its libraries use this one.
@@ -49,6 +54,7 @@ pub(crate) struct Calls {
     running: Arc<watch::Sender<usize>>,
     permits: Arc<Semaphore>,
     queue: Arc<Semaphore>,
+    by_run: RunCalls,
 }
 
 /// The right of one call to run. The thread of the call releases it, not the client that waits for
@@ -83,6 +89,7 @@ impl From<NoPermit> for ErrorData {
 struct Running {
     count: Arc<watch::Sender<usize>>,
     _permit: CallPermit,
+    _run_call: Option<RunCall>,
 }
 
 impl Drop for Running {
@@ -99,6 +106,7 @@ impl Calls {
             running: Arc::new(watch::Sender::new(0)),
             permits: Arc::new(Semaphore::new(RUNNING)),
             queue: Arc::new(Semaphore::new(WAITING)),
+            by_run: RunCalls::default(),
         }
     }
 
@@ -131,7 +139,8 @@ impl Calls {
     }
 
     /// Answers a request. The call is cancelled with the server, with `cancel`, and when the caller
-    /// of this function stops waiting.
+    /// of this function stops waiting. If an earlier call on the same run was cancelled, this one
+    /// waits for its end, so that a client that gave up can continue the run.
     pub(crate) async fn answer(
         &self,
         sent: RawRequest,
@@ -142,9 +151,14 @@ impl Calls {
         // A child token: cancelling this call must not end the server.
         let token = self.ending.child_token();
         let _cancelled_on_drop = token.clone().drop_guard();
+        let run = sent.request["runId"].as_str().map(str::to_owned);
+        if let Some(run) = &run {
+            timeout(END_LIMIT, self.by_run.no_abandoned(run, cancel)).await.ok();
+        }
+        let run_call = run.map(|run| self.by_run.enter(run, [cancel.clone(), token.clone()]));
         let (progress, reports) = mpsc::unbounded_channel();
         let channels = CallChannels { cancel: token.clone(), progress };
-        let mut answered = match self.start(sent, permit, channels) {
+        let mut answered = match self.start(sent, (permit, run_call), channels) {
             Ok(answered) => answered,
             Err(error) => return internal(&format!("no thread could be started: {error}")),
         };
@@ -169,12 +183,13 @@ impl Calls {
     fn start(
         &self,
         sent: RawRequest,
-        permit: CallPermit,
+        (permit, run_call): (CallPermit, Option<RunCall>),
         channels: CallChannels,
     ) -> std::io::Result<oneshot::Receiver<CallReply>> {
         // Counted before the thread starts, so that `idle` cannot miss it.
         self.running.send_modify(|running| *running += 1);
-        let running = Running { count: Arc::clone(&self.running), _permit: permit };
+        let count = Arc::clone(&self.running);
+        let running = Running { count, _permit: permit, _run_call: run_call };
         let host = Arc::clone(&self.host);
         let (answer, answered) = oneshot::channel();
         let call = move || {

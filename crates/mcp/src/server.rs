@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::body::Arguments;
-use crate::calls::{Calls, Listener};
+use crate::calls::{self, Calls, Listener};
 use crate::rounds::Round;
 use crate::seal::Refused;
 use crate::{Host, prompt, records, tool};
@@ -58,6 +58,29 @@ impl Server {
 
     pub async fn idle(&self) {
         self.calls.idle().await;
+    }
+
+    /// Answers a call of the tool.
+    async fn call(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+        listener: Option<&Listener>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        // Before the round begins, because that already asks the host.
+        let permit = self.calls.permit(&context.ct).await?;
+        // Only the protocol version without a handshake has rounds.
+        let modern = context.protocol_version().is_some_and(|version| !version.has_initialize());
+        let capabilities = context.client_capabilities().filter(|_| modern);
+        let meta = context.meta.clone();
+        let begun =
+            move |host: &dyn Host| Round::begin(host, request, &meta, capabilities.as_ref());
+        let (round, sent) = self.ask(begun).await??;
+        let reply = self.calls.answer(sent, permit, &context.ct, listener).await;
+        match round {
+            None => Ok(tool::result(reply).into()),
+            Some(round) => Ok(self.ask(move |host| round.end(host, reply)).await??),
+        }
     }
 
     /// Asks the host on a blocking thread.
@@ -120,22 +143,10 @@ impl ServerHandler for Server {
         if let Some(beside) = Arguments::of(&context.extensions) {
             request.arguments = Some(beside);
         }
-        // Before the round begins, because that already asks the host.
-        let permit = self.calls.permit(&context.ct).await?;
-        // Only the protocol version without a handshake has rounds.
-        let modern = context.protocol_version().is_some_and(|version| !version.has_initialize());
-        let capabilities = context.client_capabilities().filter(|_| modern);
-        let meta = context.meta.clone();
-        let begun =
-            move |host: &dyn Host| Round::begin(host, request, &meta, capabilities.as_ref());
-        let (round, sent) = self.ask(begun).await??;
         let token = context.meta.get_progress_token();
-        let listener = token.map(|token| Listener { peer: context.peer.clone(), token });
-        let reply = self.calls.answer(sent, permit, &context.ct, listener.as_ref()).await;
-        match round {
-            None => Ok(tool::result(reply).into()),
-            Some(round) => Ok(self.ask(move |host| round.end(host, reply)).await??),
-        }
+        let listener = token.map(|token| Listener::new(context.peer.clone(), token));
+        calls::with_heartbeat(listener.as_ref(), self.call(request, &context, listener.as_ref()))
+            .await
     }
 
     async fn list_resources(

@@ -4,11 +4,10 @@
 //! the list, the cost of an earlier attempt in the same thread would be charged twice.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use crate::process::read_regular;
+use crate::process::{read_regular, write_private};
 
 /// The earlier turns, if they are known.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +30,7 @@ impl PriorTurns {
     pub(super) fn keep(&mut self, turns: BTreeSet<String>) -> io::Result<()> {
         let text = serde_json::to_vec(&turns)?;
         self.turns = Some(turns);
-        self.file.as_ref().map_or(Ok(()), |file| fs::write(file, text))
+        self.file.as_ref().map_or(Ok(()), |file| write_private(file, &text))
     }
 
     pub(super) const fn is_known(&self) -> bool {

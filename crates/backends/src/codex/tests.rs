@@ -129,6 +129,23 @@ async fn fresh_turn_reports_the_opened_thread() {
 }
 
 #[tokio::test]
+async fn files_of_a_first_turn_are_private() {
+    let harness = Harness::new(&answering(THREAD));
+    harness.rollout(THREAD, &turn(&[sample::used("a")]));
+    let transcripts = harness.directory.path().join("transcripts");
+    let mut request = harness.request(SessionPlan::Fresh(id(CHOSEN)));
+    request.schema = Some(json!({ "type": "string" }));
+    request.started.transcript = transcripts.join("main.1.1.1.jsonl");
+    let answer = harness.ask(request).await;
+    let Answer::Finished(finished) = answer else { panic!("it answered: {answer:?}") };
+    assert_eq!(finished.warnings, []);
+    let mode =
+        |name: &str| fs::metadata(transcripts.join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(""), mode("main.1.1.1.past.json")), (0o700, 0o600));
+    assert_eq!(mode("main.1.1.1.schema.json"), 0o600);
+}
+
+#[tokio::test]
 async fn unknown_thread_falls_back_only_to_plan() {
     let script = format!(
         "case \"$*\" in\n*resume*|*fork*) echo \"Error: no rollout found for thread id ${{@: -2:1}}\" >&2; exit 1;;\nesac\n{}",

@@ -4,7 +4,7 @@
 //! and reading a device may never end. Both are refused.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -57,6 +57,11 @@ pub(super) fn append(path: &Path) -> io::Result<File> {
 /// Opens a file that only this user can read, and creates it if it is missing.
 pub(super) fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     open_regular(options.create(true).mode(0o600), path)
+}
+
+/// Replaces the content of a file that only this user can read.
+pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    private(OpenOptions::new().write(true).truncate(true), path)?.write_all(content)
 }
 
 /// Reads a small regular file, at most its first 16 MiB.

@@ -99,7 +99,19 @@ async fn answer<S: ServerHandler + Clone>(
     };
     // Before the request is handled, so that its session is not closed as idle meanwhile.
     let session = header(request.headers(), &SESSION).and_then(|id| endpoint.sessions.opened(id));
-    let response = handle(endpoint, request).await;
+    let ends_session = request.method() == Method::DELETE;
+    let named = header(request.headers(), &SESSION).map(str::to_owned);
+    if ends_session
+        && let Some(named) = &named
+        && !endpoint.sessions.exists(named).await
+    {
+        return plain(StatusCode::NOT_FOUND, "not found: there is no such session\n");
+    }
+    let mut response = handle(endpoint, request).await;
+    // The official clients take 202 for a failure.
+    if ends_session && response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::OK;
+    }
     if let Some(begun) = header(response.headers(), &SESSION)
         && !endpoint.sessions.begun(begun).await
     {

@@ -94,6 +94,10 @@ impl Sessions {
         Some(OpenStream { uses: Arc::clone(&self.uses), session })
     }
 
+    pub(super) async fn exists(&self, session: &str) -> bool {
+        self.kept.sessions.read().await.contains_key(session)
+    }
+
     /// Counts a new session, and closes another one for it. Returns whether it may stay.
     pub(super) async fn begun(&self, session: &str) -> bool {
         let session: SessionId = session.into();

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use raymond_core::crayfish::ProblemCode;
 use raymond_core::crayfish::envelope::{AgentRequest, CallOutcome, CallReply};
@@ -60,7 +61,8 @@ impl Host for Fake {
                 }
                 reply(None, CallOutcome::Done)
             }
-            Some("wait") => self.wait(&channels),
+            Some("wait") => self.wait(&channels, Duration::ZERO),
+            Some("stubborn") => self.wait(&channels, Duration::from_millis(200)),
             Some("ask") => self.ask(&request),
             Some("panic") => panic!("this call was never meant to work"),
             other => {
@@ -89,12 +91,13 @@ impl Host for Fake {
 }
 
 impl Fake {
-    /// Runs until it is cancelled.
-    fn wait(&self, channels: &CallChannels) -> CallReply {
+    /// Runs until it is cancelled, and then needs this time to end.
+    fn wait(&self, channels: &CallChannels, end: Duration) -> CallReply {
         let begun = Progress { count: 1, message: "waits".to_owned() };
         channels.progress.send(begun).ok();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(channels.cancel.cancelled());
+        std::thread::sleep(end);
         *self.given_up.lock().unwrap() += 1;
         CallReply::failed(ErrorCode::Cancelled, "the caller cancelled the call", Vec::new())
     }

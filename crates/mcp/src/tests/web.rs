@@ -51,11 +51,13 @@ impl Served {
         (status, serde_json::from_str(message).unwrap())
     }
 
-    /// Returns the whole answer to a probe.
-    async fn get(&self, path: &str) -> String {
+    /// Returns the whole answer to a request without a body.
+    async fn ask(&self, method: &str, path: &str, headers: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).await.unwrap();
-        let head =
-            format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\n{headers}Connection: close\r\n\r\n",
+            self.address
+        );
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
@@ -142,8 +144,44 @@ async fn elsewhere_nothing_is_found() {
     let home = tempfile::tempdir().unwrap();
     let host = Fake::new(home.path());
     let served = Served::new(&host).await;
-    let answer = served.get("/").await;
+    let answer = served.ask("GET", "/", "").await;
     assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
     assert!(answer.ends_with("\r\n\r\nnot found: clients are served at /mcp\n"), "{answer}");
+    served.end().await;
+}
+
+#[tokio::test]
+async fn client_can_end_its_session() {
+    let home = tempfile::tempdir().unwrap();
+    let served = Served::new(&Fake::new(home.path())).await;
+    let client = json!({ "name": "t", "version": "1" });
+    let params =
+        json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
+    let hello =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }).to_string();
+    let headers = format!(
+        "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n",
+        hello.len()
+    );
+    let mut stream = TcpStream::connect(&served.address).await.unwrap();
+    let host = &served.address;
+    let request =
+        format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\n{headers}Connection: close\r\n\r\n{hello}");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    let mut lines = answer.lines();
+    let session = lines.find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
+    let ends = async |headers: &str, expected: &str| {
+        let answer = served.ask("DELETE", "/mcp", headers).await;
+        assert_eq!(answer.split(' ').nth(1), Some(expected), "{headers}: {answer}");
+    };
+    let named = format!("Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-06-18\r\n");
+    ends(&named, "200").await;
+    ends(&named, "404").await;
+    ends("", "400").await;
+    // The newer protocol has no sessions.
+    ends("MCP-Protocol-Version: 2026-07-28\r\n", "405").await;
     served.end().await;
 }

@@ -95,11 +95,12 @@ fn history_is_whole(scene: &Scene) {
     }
 }
 
-/// Checks that a notice about an interruption was sent only in a turn that was interrupted, whichever
-/// turn the kill hit.
+/// Checks that a notice about an interruption was sent only in a turn that was interrupted or whose
+/// client failed, whichever turn the kill hit.
 #[track_caller]
 fn only_interrupted_turns_are_continued(scene: &Scene) {
-    let interrupted = scene.stage.events("turn_interrupted");
+    let interrupted =
+        ["turn_interrupted", "turn_failed"].map(|event| scene.stage.events(event)).concat();
     for seen in scene.stage.requests() {
         let prompt = shown::prompt(&seen);
         let Some(step) = prompt.strip_prefix("again ") else { continue };
