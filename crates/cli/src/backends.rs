@@ -14,7 +14,7 @@ use raymond_backends::contract::Backend;
 use raymond_backends::headless::ClientSettings;
 use raymond_backends::registry::{self, CLIENTS, ClientKind, ClientProblem};
 use raymond_backends::scripted::{self, Replies, Scripted};
-use raymond_core::diagnostic::Diagnostic;
+use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::extension::Kind;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Price;
@@ -86,11 +86,8 @@ pub(crate) fn usable(
     if let Some(file) = &settings.replies {
         let replies = Replies::load(file.as_ref())
             .map_err(|wrong| Failure::invalid("the file of replies", wrong))?;
-        let Definition { states, asking, steps, .. } = reachable.definition;
-        let noun = if steps.is_some() { "agent step" } else { "state" };
-        let names = states.keys().chain(asking.iter().map(|step| &step.name));
-        for diagnostic in replies.check(names, noun) {
-            print_diagnostic(&diagnostic);
+        for mistake in unknown_states(&replies, reachable.definition) {
+            print_diagnostic(&Diagnostic { severity: Severity::Warning, ..mistake });
         }
         add_scripted(&mut backends, settings, replies);
     }
@@ -113,6 +110,29 @@ pub(crate) fn usable(
         }
     }
     Ok(UsableBackends { backends, clients })
+}
+
+/// Refuses replies to mistyped states: a new run would miss them. Unpinned states may
+/// still be added, and a resumed run may have lost some, so there they are only warnings.
+pub(crate) fn check_reply_names(
+    settings: &Settings,
+    definition: &Definition,
+) -> Result<(), Failure> {
+    let Some(file) = settings.replies.as_ref().filter(|_| settings.definition == Pinning::Pinned)
+    else {
+        return Ok(());
+    };
+    let invalid = |wrong| Failure::invalid("the file of replies", wrong);
+    let replies = Replies::load(file.as_ref()).map_err(invalid)?;
+    let mut wrong = unknown_states(&replies, definition);
+    wrong.retain(|found| found.severity == Severity::Error);
+    if wrong.is_empty() { Ok(()) } else { Err(invalid(wrong)) }
+}
+
+fn unknown_states(replies: &Replies, definition: &Definition) -> Vec<Diagnostic> {
+    let Definition { states, asking, steps, .. } = definition;
+    let noun = if steps.is_some() { "agent step" } else { "state" };
+    replies.check(states.keys().chain(asking.iter().map(|step| &step.name)), noun)
 }
 
 /// Returns the backends of reachable prompts, each with one state that uses it.

@@ -13,6 +13,7 @@ use raymond_core::crayfish::{Document, Problem, ProblemCode, reading, validate};
 use raymond_core::diagnostic::{Diagnostic, LocationFinder, Place};
 use raymond_core::ids::AgentId;
 use raymond_core::run::Run;
+use raymond_core::text::nearest;
 use raymond_core::workflow::Definition;
 use raymond_engine::prepare::Prepared;
 use raymond_engine::prepare::steps;
@@ -56,20 +57,20 @@ pub(crate) struct Mistake {
 }
 
 impl Mistake {
-    /// Converts the mistake to a diagnostic that names the file, the line and the column.
-    fn into_diagnostic(
-        self,
-        severity: fn(&'static str, String) -> Diagnostic,
-        file: &str,
-    ) -> Diagnostic {
-        let diagnostic =
-            severity(self.problem.code.as_str(), self.problem.to_string()).in_file(file);
+    /// Converts the mistake to a diagnostic that names the line and the column.
+    fn into_diagnostic(self, severity: fn(&'static str, String) -> Diagnostic) -> Diagnostic {
+        let diagnostic = severity(self.problem.code.as_str(), self.problem.to_string());
         Diagnostic { place: Some(self.place), ..diagnostic }
+    }
+
+    /// Converts the mistake to a warning.
+    pub(crate) fn into_warning(self) -> Diagnostic {
+        self.into_diagnostic(Diagnostic::warning)
     }
 
     /// Prints the mistake as a warning.
     pub(crate) fn warn(self, file: &str) {
-        print_diagnostic(&self.into_diagnostic(Diagnostic::warning, file));
+        print_diagnostic(&self.into_warning().in_file(file));
     }
 }
 
@@ -79,7 +80,7 @@ impl From<DocumentError> for Failure {
             DocumentError::Unread { failure, .. } => failure,
             DocumentError::Wrong { name, mistakes } => {
                 let diagnostic =
-                    |mistake: Mistake| mistake.into_diagnostic(Diagnostic::error, &name);
+                    |mistake: Mistake| mistake.into_diagnostic(Diagnostic::error).in_file(&*name);
                 let count = mistakes.iter().map(|mistake| mistake.problem.count).sum();
                 let diagnostics = mistakes.into_iter().map(diagnostic).collect();
                 Self::with_mistakes("the document", count, diagnostics)
@@ -141,6 +142,20 @@ impl DocumentFile {
     /// Returns mistakes that do not prevent a run.
     pub(crate) fn warnings(&self) -> Vec<Mistake> {
         self.locate(validate::doubts(&self.json))
+    }
+
+    /// Returns a mistake for each variable that the document neither declares nor uses.
+    pub(crate) fn unused_variables(&self, vars: &Map<String, Value>) -> Vec<Diagnostic> {
+        let known = validate::variables(&self.json);
+        let mistake = |name: &str| {
+            let message = format!("the document has no variable `{name}`");
+            let hint = match nearest(name, known.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("add `{name}` to `vars`, or use it as {{{{vars.{name}}}}}"),
+            };
+            Diagnostic::error("unused-variable", message).hint(hint)
+        };
+        vars.keys().map(String::as_str).filter(|name| !known.contains(name)).map(mistake).collect()
     }
 
     fn document_error(&self, problems: Vec<Problem>) -> DocumentError {

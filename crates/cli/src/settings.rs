@@ -11,6 +11,7 @@ use raymond_core::crayfish::reading;
 use raymond_core::ids::BackendName;
 use raymond_core::run::Settings;
 use raymond_core::workflow::environment;
+use raymond_core::workflow::template::bindings::BUILT_IN;
 use serde_json::{Map, Value};
 
 use crate::backends;
@@ -63,10 +64,6 @@ pub(crate) fn layers_of_resume(config: Layer, flags: &Layer) -> Layer {
     let waiting = Layer { no_wait: config.no_wait, ..Layer::default() };
     flags.clone().over(waiting)
 }
-
-/// Names that templates define themselves, so a variable of that name would have no effect.
-const BUILT_IN: [&str; 8] =
-    ["run_id", "workflow_id", "agent_id", "state", "visit", "scope", "result", "input"];
 
 /// The variables of a document, as typed and as JSON values.
 #[derive(Debug, Default, PartialEq)]

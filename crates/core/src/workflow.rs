@@ -13,6 +13,7 @@ pub mod name;
 pub mod policy;
 mod source_file;
 pub mod template;
+pub mod variables;
 
 pub use definition::{Definition, EntryPoint, Mark, Parsed, Reachability, State};
 pub use frontmatter::{Frontmatter, OnDenied};

@@ -114,8 +114,7 @@ impl Pin {
             None => EntryPoint::Entry,
         };
         // This release may find mistakes that the release which pinned the files did not.
-        let parsed =
-            Definition::parse(self.files.clone(), &start, PLATFORM).map_err(PinError::Invalid)?;
-        Ok(parsed.definition)
+        let parsed = Definition::parse_pinned(self.files.clone(), &start, PLATFORM);
+        Ok(parsed.map_err(PinError::Invalid)?.definition)
     }
 }

@@ -98,8 +98,9 @@ pub(super) enum Reset {
 }
 
 impl Replies {
-    /// Returns a warning for every entry whose state does not exist; `noun` names the kind of
-    /// state.
+    /// Returns a mistake for every entry whose state does not exist; `noun` names the kind of state.
+    /// A mistyped name is an error. Another name is only a warning, because several workflows may
+    /// share a file.
     pub fn check<'a>(
         &self,
         states: impl IntoIterator<Item = &'a StateName>,
@@ -113,11 +114,14 @@ impl Replies {
             .filter(|(name, _)| *name != ANY && !names(name))
             .map(|(name, entry)| {
                 let message = format!("no {noun} is called {name:?}");
-                let warning = Diagnostic::warning("unknown-state", message).in_file(&*self.file);
                 let known = states.iter().flat_map(|state| [state.stem(), state.as_str()]);
-                // A misspelled state name is the usual reason.
-                let hint = nearest(name, known).map(|near| format!("did you mean {near:?}?"));
-                Diagnostic { place: Some(entry.place.clone()), hint, ..warning }
+                let mistake = match nearest(name, known) {
+                    Some(near) => Diagnostic::error("unknown-state", message)
+                        .hint(format!("did you mean {near:?}?")),
+                    None => Diagnostic::warning("unknown-state", message),
+                };
+                let place = Some(entry.place.clone());
+                Diagnostic { place, ..mistake.in_file(&*self.file) }
             })
             .collect()
     }

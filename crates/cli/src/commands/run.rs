@@ -15,7 +15,7 @@ use raymond_core::run::settings::Pinning;
 use raymond_core::run::start_flags::StartFlags;
 use raymond_core::run::{Program, Ralph, Requirements, Settings};
 use raymond_core::text::quoted;
-use raymond_core::workflow::{Definition, Reachability, template};
+use raymond_core::workflow::{Definition, Reachability, template, variables};
 use raymond_engine::clock;
 use raymond_engine::launch::{Launch, LaunchError};
 use raymond_engine::observe;
@@ -29,7 +29,7 @@ use serde_json::{Map, Value};
 use crate::args::{Run, Steps};
 use crate::backends::{self, UsableBackends};
 use crate::console::{Console, Interrupt};
-use crate::documents::{DocumentFile, SchemaDirs};
+use crate::documents::{DocumentFile, Mistake, SchemaDirs};
 use crate::failure::{Failure, located, print_diagnostic};
 use crate::paths::absolute;
 use crate::sanitize::sanitized;
@@ -129,8 +129,8 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
     let needs = Requirements { settings: &settings, catalog: &catalog };
     let check_more = |reachable: &Reachability<'_>| {
         let strict = strict_budget::warnings(&settings, reachable);
-        [needs.of_start(reachable), backends::unsupported_options(&settings, reachable), strict]
-            .concat()
+        let more = backends::unsupported_options(&settings, reachable);
+        [needs.of_start(reachable), more, strict, variables(&settings.vars, reachable)].concat()
     };
     // All checks of the workflow happen in one pass, so that the user sees every mistake at once.
     let prepared = match &vars {
@@ -138,6 +138,7 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
         Vars::OfStates(_) => prepare_with(&flags.workflow, program, &check_more)
             .map_err(|error| prepare_failure(error, program, &flags.workflow))?,
     };
+    backends::check_reply_names(&settings, &prepared.definition)?;
     let UsableBackends { backends, clients } =
         backends::usable(&asked, &settings, &Reachability::of(&prepared.definition))?;
     // Recorded, so that a resume can report a client whose version changed.
@@ -179,6 +180,15 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
     }
     let console = Console::new(flags.output, Interrupt::Stops);
     drive(&runtime, owned, backends, vec![start], console)
+}
+
+/// Returns the variables that no state uses, and the names that nothing sets. The variables of a
+/// document are checked with the document.
+fn variables(vars: &BTreeMap<String, String>, reachable: &Reachability<'_>) -> Vec<Diagnostic> {
+    if reachable.definition.steps.is_some() {
+        return Vec::new();
+    }
+    [variables::unused(vars, reachable), variables::undefined(vars, reachable)].concat()
 }
 
 /// Prints warnings before the run starts.
@@ -241,14 +251,17 @@ fn prepare_document(
     check_more: &dyn Fn(&Reachability<'_>) -> Vec<Diagnostic>,
 ) -> Result<Prepared, Failure> {
     let schema_dirs = SchemaDirs::open(flags.steps.workspace(), &flags.steps.schemas.paths)?;
-    let prepared =
-        DocumentFile::read(&flags.workflow)?.prepare(&flags.workflow, vars, &schema_dirs)?;
-    let warnings = check_more(&Reachability::of(&prepared.definition));
+    let document = DocumentFile::read(&flags.workflow)?;
+    let prepared = document.prepare(&flags.workflow, vars, &schema_dirs)?;
+    let doubts = document.warnings().into_iter().map(Mistake::into_warning);
+    let further = check_more(&Reachability::of(&prepared.definition));
+    let found: Vec<Diagnostic> =
+        doubts.chain(further).chain(document.unused_variables(vars)).collect();
     // `prepare` of a document returns at its own mistakes, so these are the only ones left.
-    if warnings.iter().any(|found| found.severity == Severity::Error) {
-        return Err(Failure::invalid("the workflow", warnings).within(&flags.workflow));
+    if found.iter().any(|found| found.severity == Severity::Error) {
+        return Err(Failure::invalid("the workflow", found).within(&flags.workflow));
     }
-    Ok(Prepared { warnings, ..prepared })
+    Ok(Prepared { warnings: found, ..prepared })
 }
 
 /// Warns if the first prompt uses `{{input}}` or `{{result}}` without `--input`.

@@ -41,7 +41,7 @@ fn or_resume_rejects_another_workflow() {
 
 #[test]
 fn or_resume_rejects_another_input() {
-    let project = Project::of(&[("a/START.sh", "echo '<result>one</result>'")]);
+    let project = Project::of(&[("a/START.sh", "echo '<result>one</result>' # $RAYMOND_VAR_K")]);
     project.raymond("run a --run-id r --input x --var k=v").mentions(0, &[]);
     let check = |flags: &str, expected: &str| {
         let output = project.raymond(&format!("run a --run-id r --or-resume -q {flags}"));

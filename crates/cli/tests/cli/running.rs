@@ -226,7 +226,7 @@ fn state_file_has_the_documented_fields() {
         ("wf/WORKER.sh", "echo '<result>w</result>'"),
         ("wf/CALL.sh", "echo '<call return=\"BACK\">SUB</call>'"),
         ("wf/SUB.sh", "exit 1"),
-        ("wf/BACK.sh", "echo '<result>x</result>'"),
+        ("wf/BACK.sh", "echo '<result>x</result>' # $RAYMOND_VAR_K"),
     ]);
     project.raymond("run wf --run-id r --var k=v --budget 5");
     let mut state = project.state("r");
@@ -273,7 +273,7 @@ fn unpinned_run_reads_states_at_every_visit() {
 
 #[test]
 fn adopted_states_are_warned_about() {
-    let prompt = "---\nbuget: 1\n---\nGo.";
+    let prompt = "---\nthen: START\n---\nGo.";
     let project = Project::of(&[
         ("wf/START.sh", "cp new.md wf/NEXT.md; echo '<goto>NEXT</goto>'"),
         ("wf/NEXT.md", "Go."),
@@ -281,7 +281,7 @@ fn adopted_states_are_warned_about() {
         ("r.yaml", "NEXT: [<result>x</result>]"),
         ("none.yaml", "NEXT: { fail: { kind: task, message: no } }"),
     ]);
-    let warning = "NEXT.md:2:1: warning: unknown key `buget`";
+    let warning = "NEXT.md:2:1: warning: `then` has no effect";
     project.raymond("run wf --unpinned --replies r.yaml").prints("x\n").mentions(0, &[warning]);
     project.write("wf/NEXT.md", "Go.");
     assert_eq!(project.raymond("run wf --run-id r --replies none.yaml").code(), 1);

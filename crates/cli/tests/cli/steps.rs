@@ -360,14 +360,20 @@ fn failed_loop_is_named_by_its_id() {
 fn replies_name_steps_by_id_or_key() {
     let project = Project::of(&[
         ("flow.json", &PARALLEL.replace("ON_ERROR", "collect")),
-        ("r.yaml", "jugde: '{}'\n\"other[1].x\": '{}'\n"),
+        ("typo.yaml", "jugde: '{}'\n"),
+        ("r.yaml", "\"other[1].x\": '{}'\n"),
         ("keys.yaml", "\"each[0].judge\": '{}'\n\"each[2].judge\": '{}'\n"),
     ]);
+    project.raymond("run flow.json --replies typo.yaml").says(
+        2,
+        "typo.yaml:1:1: error: no agent step is called \"jugde\" [unknown-state]
+        hint: did you mean \"judge\"?
+        raymond: the file of replies has a mistake",
+    );
     project.raymond("run flow.json --replies r.yaml").mentions(
         0,
         &[
-            "r.yaml:1:1: warning: no agent step is called \"jugde\" [unknown-state]\n  hint: did you mean \"judge\"?",
-            "r.yaml:2:1: warning: no agent step is called \"other[1].x\" [unknown-state]",
+            "r.yaml:1:1: warning: no agent step is called \"other[1].x\" [unknown-state]",
             "r.yaml: warning: no reply for judge, if it is reached [no-reply]",
             "each[0].judge: failed, and was collected: could not start: no reply for main_each1 / attempt 1 of each[0].judge in r.yaml: add one under each[0].judge",
         ],
@@ -442,4 +448,25 @@ fn run_is_named_after_its_document() {
     let ran: Value = project.spawn(env!("CARGO_BIN_EXE_raymond"), &words).wait().json();
     assert!(ran["run_id"].as_str().unwrap().starts_with("daily-digest-"), "{ran}");
     assert_eq!((&ran["status"], &ran["results"]), (&json!("completed"), &json!({})));
+}
+
+#[test]
+fn documents_are_checked_like_by_validate() {
+    let document = r#"{"vars": {"word": "x"}, "steps": [
+  {"id": "say", "kind": "exec", "shell": "echo {{$.vars.word}}"}]}"#;
+    let project = Project::of(&[("flow.json", document)]);
+    let warning = "flow.json:2:42: warning: /steps/0/shell: `{{$.vars.word}}` is text here; did \
+                   you mean `{{vars.word}}`? [bad_path]\n";
+    let validated = project.raymond("crayfish validate flow.json");
+    validated.mentions(0, &[warning]);
+    project.raymond("run flow.json").mentions(0, &[warning]);
+    let output = project.raymond("run flow.json --var wrod=y");
+    output.mentions(
+        2,
+        &[
+            warning,
+            "flow.json: error: the document has no variable `wrod` [unused-variable]\n  hint: did \
+             you mean `word`?\nraymond: the workflow has a mistake\n",
+        ],
+    );
 }

@@ -58,7 +58,7 @@ go",
             ("wf/OTHER.md", "---\nkey: [\n---\ngo"),
         ],
         "wf/OTHER.md:2:6: error: the frontmatter is not YAML: unclosed bracket '[' [invalid-yaml]
-        wf/START.md:2:1: warning: unknown key `modell` is ignored [unknown-key]
+        wf/START.md:2:1: error: unknown key `modell` [unknown-key]
         hint: did you mean `model`?
         wf/START.md:3:9: error: `budget`: \"-3\" is negative; an amount of dollars is zero or more [bad-amount]
         wf/START.md:4:13: error: `max_visits` must be a whole number, found a text [wrong-type]
@@ -66,7 +66,7 @@ go",
         hint: did you mean `goto`?
         wf/START.md:7:10: error: there is no state \"NOPE\" [unknown-state]
         wf/START.md:7:16: error: a target in `allowed_targets.goto` is a file name, and \"../OTHER\" is not one: it holds a slash [bad-name]
-        raymond: the workflow has 6 mistakes",
+        raymond: the workflow has 7 mistakes",
     );
 }
 
@@ -184,10 +184,18 @@ fn bad_replies_are_rejected_before_run_is_created() {
     project.raymond("run wf --replies nope.yaml").says(2, "raymond: there is no nope.yaml");
     assert!(!project.path(".raymond").exists());
     project.write("bad.yaml", "STRAT: x\n");
+    project.raymond("run wf --replies bad.yaml").says(
+        2,
+        "bad.yaml:1:1: error: no state is called \"STRAT\" [unknown-state]
+        hint: did you mean \"START\"?
+        raymond: the file of replies has a mistake",
+    );
+    assert!(!project.path(".raymond").exists());
+    project.write("bad.yaml", "OTHER: x\n");
     project.raymond("run wf --replies bad.yaml").mentions(
         1,
         &[
-            "bad.yaml:1:1: warning: no state is called \"STRAT\" [unknown-state]\n  hint: did you mean \"START\"?\n",
+            "bad.yaml:1:1: warning: no state is called \"OTHER\" [unknown-state]\n",
             "bad.yaml: warning: no reply for START, if it is reached [no-reply]\n",
             "START.md: failed: could not start: no reply for main / START.md / visit 1 / turn 1 in bad.yaml: add one under START",
         ],
@@ -258,4 +266,52 @@ fn hostile_archives_are_rejected() {
     });
     assert!(bomb.len() < 1_000_000);
     check(bomb, "it unpacks to more than 64 MiB");
+}
+
+#[test]
+fn typos_stop_a_run_before_it_starts() {
+    refused(
+        &[("wf/START.md", "---\nbuget: 0.50\n---\ngo")],
+        "wf/START.md:2:1: error: unknown key `buget` [unknown-key]
+        hint: did you mean `budget`?
+        raymond: the workflow has a mistake",
+    );
+    let policy = "---\nallowed_transitions: [{tag: result, payload: \"YES\"}]\n---\ngo";
+    refused(
+        &[("wf/START.md", policy)],
+        "wf/START.md:2:37: error: unknown key `payload` in `allowed_transitions` [unknown-key]
+        hint: remove `payload`
+        raymond: the workflow has a mistake",
+    );
+    let topic = Project::of(&[("wf/START.md", "about {{topic}}")]);
+    topic.raymond("run wf --var tpoic=x").says(
+        2,
+        "wf: error: no state uses the variable `tpoic` [unused-variable]
+        hint: did you mean `topic`?
+        wf/START.md:1:7: warning: nothing sets {{topic}} [undefined-name]
+        hint: did you mean {{tpoic}}?
+        raymond: the workflow has a mistake",
+    );
+    assert!(!topic.path(".raymond").exists());
+}
+
+#[test]
+fn names_that_nothing_sets_are_reported() {
+    let prompt = "<fork next=\"NEXT\" item=\"1\">WORKER</fork>\nabout {{topci}}";
+    let replies = "START: <fork next=\"NEXT\" itme=\"1\">WORKER</fork>\n'*': <result>x</result>";
+    let project = Project::of(&[
+        ("wf/START.md", prompt),
+        ("wf/WORKER.md", "work on {{item}}"),
+        ("wf/NEXT.md", "about {{topic}}"),
+        ("r.yaml", replies),
+    ]);
+    project.raymond("run wf --var topic=x --replies r.yaml").mentions(
+        0,
+        &[
+            "wf/START.md:2:7: warning: nothing sets {{topci}} [undefined-name]\n  hint: did you mean \
+             {{topic}}?",
+            // An attribute of a fork is known only when the worker runs.
+            "nothing sets {{item}}; it stays in the prompt (did you mean {{itme}}?)",
+        ],
+    );
 }

@@ -12,6 +12,7 @@ use super::problem::{Problem, Report};
 pub use doubts::doubts;
 pub use found::schemas;
 pub use order::in_order;
+pub use variables::variables;
 use walk::Walk;
 
 mod agent;
@@ -30,6 +31,7 @@ mod tests;
 mod text;
 mod top;
 mod unfinished;
+mod variables;
 mod walk;
 
 /// How many levels of steps may be nested.

@@ -21,9 +21,12 @@ pub enum Warning {
     },
     /// The output was not UTF-8; the bad bytes became U+FFFD.
     InvalidUtf8,
-    /// The prompt names a template variable that nothing binds.
+    /// The prompt names a template variable that nothing sets.
     UnknownVariable {
         name: String,
+        /// The nearest name that is set.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        nearest: Option<String>,
     },
     /// `stack="clear"` dropped pending returns.
     ReturnsDropped {
@@ -72,7 +75,13 @@ impl fmt::Display for Warning {
                 write!(f, "<{tag}> has no attribute {name:?}; it was ignored")
             }
             Self::InvalidUtf8 => write!(f, "the output was not UTF-8; bad bytes were replaced"),
-            Self::UnknownVariable { name } => write!(f, "nothing binds {{{{{name}}}}}"),
+            Self::UnknownVariable { name, nearest } => {
+                write!(f, "nothing sets {{{{{name}}}}}; it stays in the prompt")?;
+                match nearest {
+                    Some(nearest) => write!(f, " (did you mean {{{{{nearest}}}}}?)"),
+                    None => Ok(()),
+                }
+            }
             Self::ReturnsDropped { frames } => {
                 write!(f, "stack=\"clear\" dropped {}", counted(*frames, "pending return"))
             }

@@ -123,6 +123,11 @@ pub fn check_attributes<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<
     check_distinct("ATTR", names)
 }
 
+/// Returns the environment variable of a variable of the run.
+pub fn variable_of(name: &str) -> String {
+    variable("VAR", name)
+}
+
 fn check_distinct<'a>(
     kind: &str,
     names: impl IntoIterator<Item = &'a str>,

@@ -21,6 +21,9 @@ mod split;
 
 pub use keys::KEYS;
 
+/// The code of a mistake about an unknown key.
+pub(super) const UNKNOWN_KEY: &str = "unknown-key";
+
 /// The settings of a state. An absent key leaves the choice to flags and configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Frontmatter {

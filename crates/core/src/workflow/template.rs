@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use memchr::memmem;
 
@@ -39,17 +40,10 @@ fn render_within<'v>(
 ) -> Rendered {
     let mut rendered = Rendered::default();
     let mut unknown = BTreeSet::new();
-    let mut rest = body;
-    while let Some(open) = memmem::find(rest.as_bytes(), b"{{") {
-        rendered.text.push_str(&rest[..open]);
-        rest = &rest[open..];
-        let Some((name, length)) = placeholder(rest) else {
-            // Skip one brace and not two: in `{{{name}}` the second and third brace open the
-            // placeholder.
-            rendered.text.push('{');
-            rest = &rest[1..];
-            continue;
-        };
+    let mut copied = 0;
+    for Placeholder { name, span } in placeholders(body) {
+        rendered.text.push_str(&body[copied..span.start]);
+        copied = span.end;
         if let Some(value) = lookup(name) {
             // Tested before the copy: the value alone may be as large as the limit.
             if rendered.text.len() + value.len() > largest {
@@ -58,15 +52,39 @@ fn render_within<'v>(
             }
             rendered.text.push_str(&value);
         } else {
-            rendered.text.push_str(&rest[..length]);
+            rendered.text.push_str(&body[span]);
             if unknown.insert(name) {
                 rendered.unknown.push(name.to_owned());
             }
         }
-        rest = &rest[length..];
     }
-    rendered.text.push_str(rest);
+    rendered.text.push_str(&body[copied..]);
     rendered
+}
+
+/// A name between braces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placeholder<'b> {
+    pub name: &'b str,
+    /// The bytes in the text, with the braces.
+    pub span: Range<usize>,
+}
+
+/// Returns the placeholders of a text, in order.
+pub fn placeholders(body: &str) -> impl Iterator<Item = Placeholder<'_>> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let open = from + memmem::find(&body.as_bytes()[from..], b"{{")?;
+            if let Some((name, length)) = placeholder(&body[open..]) {
+                from = open + length;
+                return Some(Placeholder { name, span: open..from });
+            }
+            // Skip one brace and not two: in `{{{name}}` the second and third brace open the
+            // placeholder.
+            from = open + 1;
+        }
+    })
 }
 
 /// Returns whether a text is a valid name.

@@ -83,8 +83,9 @@ fn prepare_prompt(
     }
     let output_check = OutputCheck::of(&prompt, &context.schemas);
     let started = started_turn(context, &header, &prompt);
-    let PreparedMessage { rendered, schema } = prepare_message(context, &header, prompt.message)?;
-    let Rendered { text, unknown, too_large } = rendered;
+    let PreparedMessage { rendered, unknown, schema } =
+        prepare_message(context, &header, prompt.message)?;
+    let Rendered { text, too_large, .. } = rendered;
     if too_large {
         let mib = LARGEST >> 20;
         return Ok(Err(not_started(format!("the prompt would be larger than {mib} MiB"))));
@@ -115,8 +116,8 @@ struct AnswerCheck {
     output_check: Option<OutputCheck>,
     cwd: PathBuf,
     location: Location,
-    /// Names of template variables in the prompt that nothing defines.
-    unknown: Vec<String>,
+    /// Warnings about template variables in the prompt that nothing sets.
+    unknown: Vec<Warning>,
 }
 
 impl AnswerCheck {
@@ -129,7 +130,7 @@ impl AnswerCheck {
         let mut outcome =
             observe::read_answer(answer, context.run.messages, &self.cwd, &*context.blobs)?;
         if let Outcome::Finished(finished) = &mut outcome {
-            finished.warnings.splice(0..0, context.warn_unknown(&self.location, self.unknown));
+            finished.warnings.splice(0..0, context.new_warnings(&self.location, self.unknown));
         }
         Ok(outcome)
     }
@@ -172,7 +173,16 @@ fn started_turn(context: &TurnContext, header: &TurnHeader, prompt: &PromptSpec)
 /// The text of a prompt, and the schema that its answer must match.
 struct PreparedMessage {
     rendered: Rendered,
+    /// Warnings about template variables that nothing sets.
+    unknown: Vec<Warning>,
     schema: Option<Json>,
+}
+
+impl PreparedMessage {
+    fn as_is(text: String, schema: Option<Json>) -> Self {
+        let rendered = Rendered { text, ..Rendered::default() };
+        Self { rendered, unknown: Vec::new(), schema }
+    }
 }
 
 fn prepare_message(
@@ -180,16 +190,20 @@ fn prepare_message(
     header: &TurnHeader,
     message: Message,
 ) -> Result<PreparedMessage, blobs::Error> {
-    let as_is = |text| Rendered { text, ..Rendered::default() };
     Ok(match message {
         Message::Body { body, values } => {
-            let mut load = |blob: &BlobRef| context.load(blob);
-            let rendered = bindings(context, &header.turn, &values).render(&body, &mut load)?;
-            PreparedMessage { rendered, schema: None }
+            let bindings = bindings(context, &header.turn, &values);
+            let rendered = bindings.render(&body, &mut |blob| context.load(blob))?;
+            let warning = |name: &String| Warning::UnknownVariable {
+                nearest: bindings.nearest(name).map(str::to_owned),
+                name: name.clone(),
+            };
+            let unknown = rendered.unknown.iter().map(warning).collect();
+            PreparedMessage { rendered, unknown, schema: None }
         }
-        Message::Reminder(text) => PreparedMessage { rendered: as_is(text), schema: None },
+        Message::Reminder(text) => PreparedMessage::as_is(text, None),
         Message::Request { text, schema } => {
-            PreparedMessage { rendered: as_is(text), schema: Some(Arc::unwrap_or_clone(schema)) }
+            PreparedMessage::as_is(text, Some(Arc::unwrap_or_clone(schema)))
         }
     })
 }

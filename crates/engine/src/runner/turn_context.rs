@@ -34,7 +34,7 @@ pub(crate) struct TurnContext {
     pub(crate) homes: PathBuf,
     /// The directory for pinned copies of scripts and for their results.
     pub(crate) private: PathBuf,
-    /// Unknown template variables that a warning has named.
+    /// Warnings about unknown template variables that were given already.
     pub(crate) warned: Mutex<BTreeSet<(Location, String)>>,
 }
 
@@ -43,11 +43,15 @@ impl TurnContext {
         observe::load(&*self.blobs, &Value::Blob(blob.clone()))
     }
 
-    /// Returns warnings for unknown template variables, one per state and name: a loop would repeat
-    /// them at each visit.
-    pub(crate) fn warn_unknown(&self, location: &Location, names: Vec<String>) -> Vec<Warning> {
+    /// Returns the warnings about template variables of a state that were not given before: a loop
+    /// would repeat them at each visit.
+    pub(crate) fn new_warnings(
+        &self,
+        location: &Location,
+        mut warnings: Vec<Warning>,
+    ) -> Vec<Warning> {
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = names.into_iter().filter(|name| warned.insert((location.clone(), name.clone())));
-        new.map(|name| Warning::UnknownVariable { name }).collect()
+        warnings.retain(|warning| warned.insert((location.clone(), warning.to_string())));
+        warnings
     }
 }

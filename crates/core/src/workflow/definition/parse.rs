@@ -26,8 +26,10 @@ struct Notes {
 }
 
 impl Notes {
+    /// Whether the frontmatter could not be read completely. An unknown key hides nothing that was
+    /// read.
     fn is_broken(&self) -> bool {
-        self.diagnostics.iter().any(|found| found.severity == Severity::Error)
+        self.diagnostics.iter().any(|found| is_error(found) && !is_unknown_key(found))
     }
 }
 
@@ -52,6 +54,30 @@ impl Definition {
         if *start == EntryPoint::Steps {
             return steps::parse(&files, platform);
         }
+        Self::examine(files, start, platform, further).unless(is_error)
+    }
+
+    /// Parses the files with which a run started. Unknown keys are no errors, because earlier
+    /// releases started runs with them.
+    pub fn parse_pinned(
+        files: Vec<SourceFile>,
+        start: &EntryPoint,
+        platform: Platform,
+    ) -> Result<Parsed, Vec<Diagnostic>> {
+        if *start == EntryPoint::Steps {
+            return steps::parse(&files, platform);
+        }
+        Self::examine(files, start, platform, &|_| Vec::new())
+            .unless(|found| is_error(found) && !is_unknown_key(found))
+    }
+
+    /// Parses files as far as possible, and collects every mistake.
+    fn examine(
+        files: Vec<SourceFile>,
+        start: &EntryPoint,
+        platform: Platform,
+        further: &dyn Fn(&Reachability<'_>) -> Vec<Diagnostic>,
+    ) -> Parsed {
         let mut diagnostics = Vec::new();
         let mut states = BTreeMap::new();
         let mut notes = BTreeMap::new();
@@ -90,11 +116,7 @@ impl Definition {
             let place = d.place.as_ref().map(|place| place.span.start);
             (d.file.clone(), place, d.severity)
         });
-        if diagnostics.iter().any(|d| d.severity == Severity::Error) {
-            Err(diagnostics)
-        } else {
-            Ok(Parsed { definition, warnings: diagnostics })
-        }
+        Parsed { definition, warnings: diagnostics }
     }
 
     /// Reports the names in a state's frontmatter that do not resolve.
@@ -116,6 +138,21 @@ impl Definition {
         };
         mentions.iter().filter_map(diagnose).collect()
     }
+}
+
+impl Parsed {
+    /// Returns the definition, unless it has a mistake that prevents its use.
+    fn unless(self, prevents: impl Fn(&Diagnostic) -> bool) -> Result<Self, Vec<Diagnostic>> {
+        if self.warnings.iter().any(prevents) { Err(self.warnings) } else { Ok(self) }
+    }
+}
+
+fn is_error(found: &Diagnostic) -> bool {
+    found.severity == Severity::Error
+}
+
+fn is_unknown_key(found: &Diagnostic) -> bool {
+    found.code == frontmatter::UNKNOWN_KEY
 }
 
 fn code(why: &Unresolved) -> &'static str {

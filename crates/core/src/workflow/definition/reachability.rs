@@ -56,6 +56,11 @@ impl<'a> Reachability<'a> {
         Self { definition, reached, broken }
     }
 
+    /// Whether every state could be read completely.
+    pub fn is_complete(&self) -> bool {
+        self.broken.is_empty()
+    }
+
     /// Returns the readable prompts, and the agent steps.
     pub fn prompts(&self) -> impl Iterator<Item = &'a State> {
         let states = self.definition.states.values().filter(|state| self.is_prompt(state));

@@ -177,7 +177,7 @@ fn mistakes_of_all_files_are_reported_together() {
     A.md:2:10: error: `timeout`: "90" is not a duration such as 250ms, 90s, 10m, 2h or 7d [bad-duration]
       hint: write the unit: 90s
     B.md:2:13: error: `max_visits` is a whole number from 1 to 4294967295, not 0 [bad-number]
-    B.md:3:1: warning: unknown key `modle` is ignored [unknown-key]
+    B.md:3:1: error: unknown key `modle` [unknown-key]
       hint: did you mean `model`?
     B.md:4:9: error: `budget`: "-1" is negative; an amount of dollars is zero or more [bad-amount]
     "#);
@@ -336,4 +336,17 @@ text";
     assert_eq!(strict.definition.states[&"PROMPT.md".into()].front.on_denied, OnDenied::Fail);
     // Mistakes stay mistakes.
     insta::assert_snapshot!(shown(&parse("---\nbudget: much\n---\ntext").unwrap_err()), @r#"PROMPT.md:2:9: error: `budget`: "much" is not an amount of dollars such as 10 or 2.50 [bad-amount]"#);
+}
+
+#[test]
+fn pinned_states_keep_their_unknown_keys() {
+    let files = |front: &str| vec![file("START.md", &format!("---\n{front}\n---\ngo"))];
+    let pinned = |front: &str| {
+        Definition::parse_pinned(files(front), &EntryPoint::Entry, Platform::Unix).is_ok()
+    };
+    for unknown in ["buget: 1", "allowed_transitions: [{tag: result, payload: 'YES'}]"] {
+        assert!(parse(files(unknown)).is_err(), "{unknown}");
+        assert!(pinned(unknown), "{unknown}");
+    }
+    assert!(!pinned("budget: much"));
 }

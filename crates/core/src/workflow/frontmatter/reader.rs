@@ -10,7 +10,7 @@ use std::rc::Rc;
 use crate::diagnostic::{Diagnostic, LocationFinder};
 
 use super::super::name::{Unresolved, check_name};
-use super::{Key, Mention, Role};
+use super::{Key, Mention, Role, UNKNOWN_KEY};
 use crate::text::nearest;
 use crate::yaml::{Content, Node};
 
@@ -67,17 +67,17 @@ impl<'t> Reader<'t> {
         self.report(Diagnostic { hint, ..error }, span);
     }
 
-    /// Warns about an unknown key, and suggests the nearest known key.
+    /// Refuses an unknown key, and suggests the nearest known key: a mistyped limit that is ignored
+    /// would be no limit.
     pub(super) fn unknown_key(&mut self, entry: &Entry<'_>, place: &str, known: &[&str]) {
         let key = entry.key;
-        let message = format!("unknown key `{key}`{place} is ignored");
-        let warning = Diagnostic::warning("unknown-key", message);
         let hint = match nearest(key, known.iter().copied()) {
             Some(name) => Some(format!("did you mean `{name}`?")),
-            None if known.is_empty() => None,
+            None if known.is_empty() => Some(format!("remove `{key}`")),
             None => Some(format!("known keys: {}", known.join(", "))),
         };
-        self.report(Diagnostic { hint, ..warning }, entry.span);
+        let message = format!("unknown key `{key}`{place}");
+        self.error_with_hint(entry.span, UNKNOWN_KEY, message, hint);
     }
 
     /// Returns the entries of a map without repeated keys; `None` if the node is not a map.

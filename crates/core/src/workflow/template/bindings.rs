@@ -9,9 +9,14 @@ use std::collections::BTreeMap;
 
 use crate::few::Few;
 use crate::ids::{AgentId, RunId, StateName};
+use crate::text::nearest;
 use crate::value::{BlobRef, Value};
 
 use super::{Rendered, render};
+
+/// Names that every visit binds, so a variable of that name would have no effect.
+pub const BUILT_IN: [&str; 8] =
+    ["run_id", "workflow_id", "agent_id", "state", "visit", "scope", "result", "input"];
 
 /// The meaning of names in one visit. If a name is bound twice, the order is: built-in names, the
 /// result, fork attributes, variables.
@@ -59,6 +64,12 @@ impl<'a> Bindings<'a> {
                 (None, None) => None,
             },
         }
+    }
+
+    /// Returns the name nearest to one that nothing sets.
+    pub fn nearest(&self, unknown: &str) -> Option<&str> {
+        let set = self.attributes.keys().chain(self.vars.keys()).map(String::as_str);
+        nearest(unknown, set.chain(BUILT_IN))
     }
 
     /// Renders a prompt. `load` reads stored texts, each at most once.
@@ -179,6 +190,11 @@ mod tests {
         let visit = Visit { result: None, ..shadowed() };
         visit.check("[{{result}}{{input}}]", "[]");
         visit.check("{{unknown}}", "{{unknown}}");
+        assert_eq!(
+            visit.with(|bindings| bindings.nearest("onyl").map(str::to_owned)),
+            Some("only".into())
+        );
+        assert_eq!(visit.with(|bindings| bindings.nearest("unknown").map(str::to_owned)), None);
     }
 
     #[test]

@@ -199,7 +199,7 @@ pub(super) fn warnings() -> JournalBuilder {
         JournalBuilder::states(&[("A.md", "Say {{nothing}}."), ("B.sh", "echo")]).started();
     builder.says_with("main", r#"<goto mood="good">B</goto> <goto>"#, |finished| {
         finished.warnings = vec![
-            Warning::UnknownVariable { name: "nothing".to_owned() },
+            Warning::UnknownVariable { name: "nothing".to_owned(), nearest: None },
             Warning::Other { message: "a line of its stream is not JSON".to_owned() },
         ];
         finished.denied = vec!["WebFetch".to_owned()];
