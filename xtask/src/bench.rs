@@ -14,8 +14,8 @@ pub(crate) fn bench(words: &[&str]) -> Result<()> {
     let packages = ["raymond", "raymond-floor", "raymond-bench"];
     let packages = packages.iter().flat_map(|package| ["-p", package]);
     // One build for all: the programs must come from the same commit and the same profile.
-    run(cargo(&["build", "--release"]).args(packages))?;
-    let bench = built("release", "bench")?;
+    run(cargo(&["build", "--profile", "dist"]).args(packages))?;
+    let bench = built("dist", "bench")?;
     let programs = bench.parent().context("a program is in a folder")?;
     let mut bench = program(&bench.to_string_lossy());
     bench.arg(programs);
