@@ -36,8 +36,8 @@ fn reference_lists_all_limits() {
     let mebibytes = |bytes: u64| format!("{} MiB", bytes >> 20);
     check("`retries` of `exec` and `agent`, `maxIters`", format!("1 to {}", Cap::MOST));
     check("steps of a document", grouped(validate::STEPS));
-    check("steps inside each other", grouped(validate::NESTING));
-    check("levels of a JSON text", grouped(reading::LEVELS));
+    check("nesting depth of steps", grouped(validate::NESTING));
+    check("nesting depth of a JSON text", grouped(reading::LEVELS));
     check("directories of `ref.schemaPaths`", grouped(MOST_SCHEMA_PATHS));
     check("length of an id, and of the name of a local", grouped(name::LONGEST));
     check("`maxParallel`", format!("1 to {}", grouped(Order::MOST_PARALLEL as usize)));
@@ -52,7 +52,7 @@ fn reference_lists_all_limits() {
         "all schemas of a document, with the schemas they refer to",
         mebibytes(schemas::MOST_BYTES as u64),
     );
-    check("problems of a document", grouped(problem::MOST));
+    check("reported problems of a document", grouped(problem::MOST));
 }
 
 /// `12,345`, as the book writes numbers.

@@ -118,7 +118,9 @@ impl ErrorCode {
             Self::ExecFailed => {
                 "a program failed in every attempt, or one of its inputs violates its contract"
             }
-            Self::AgentFailed => "the backend of a driven run could not answer an agent step",
+            Self::AgentFailed => {
+                "the backend of a run that `raymond run` started could not answer an agent step"
+            }
             Self::AgentOutputSchemaFailed => "no attempt of an agent step matched its schema",
             Self::WhileNotConverged => "`until` was still false after `maxIters` iterations",
             Self::RunMismatch => {
