@@ -10,6 +10,7 @@ mod init;
 mod inspect;
 mod machine;
 mod mcp;
+mod overview;
 #[cfg(test)]
 mod reference;
 mod run;
@@ -23,6 +24,7 @@ pub(crate) use init::Init;
 pub(crate) use inspect::{Attach, Cost, CostBy, List, Logs, RunArgument, Show};
 pub(crate) use machine::{Completions, Config, Demo, Doctor, Prune, Shell};
 pub(crate) use mcp::Mcp;
+pub(crate) use overview::with_overview;
 pub(crate) use run::{BackgroundFlags, OutputFlags, Ralph, Resume, Run, Steps};
 pub(crate) use stop::{Cancel, Stop};
 
@@ -71,13 +73,10 @@ Exit codes:
   0  the reply reports the outcome, which may be a failure
   2  could not read the request; the reply is bad_request";
 
-/// Run coding agents as programs: a folder of prompts and scripts
+/// Run coding agents as programs
 #[derive(Debug, Parser)]
 #[command(name = "raymond", version = VERSION, long_version = LONG_VERSION)]
 #[command(arg_required_else_help = true)]
-#[command(
-    after_help = "New here:\n  raymond demo    watch a short tour that needs no model\n  raymond init    write a first workflow for this project"
-)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -88,7 +87,7 @@ pub(crate) enum Command {
     /// Start a workflow (short form: `raymond WORKFLOW`)
     #[command(after_help = RUN_HELP)]
     Run(Deferred<Run>),
-    /// Repeat one prompt in fresh conversations until it has a result
+    /// Repeat one prompt in fresh conversations until an answer has a result
     #[command(after_help = "Example:\n  raymond ralph PROMPT.md --until 'cargo test' --budget 5")]
     Ralph(Deferred<Ralph>),
     /// Continue a run that stopped, failed or reached its cap
@@ -116,6 +115,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  raymond cancel @last")]
     Cancel(Deferred<Cancel>),
     /// List the runs of this project
+    #[command(visible_aliases = ["ls", "ps"])]
     #[command(after_help = "Example:\n  raymond list --json")]
     List(Deferred<List>),
     /// Show the transcripts of turns
@@ -124,7 +124,7 @@ pub(crate) enum Command {
     /// Show the costs of one run or of all runs of this project
     #[command(after_help = "Example:\n  raymond cost --since 7d --by model")]
     Cost(Deferred<Cost>),
-    /// Check that this release makes the recorded decisions (runs nothing)
+    /// Check that this release repeats a run's decisions (runs nothing)
     #[command(after_help = REPLAY_HELP)]
     Replay(Deferred<RunArgument>),
     /// Show settings and where each value comes from
@@ -139,6 +139,7 @@ pub(crate) enum Command {
     )]
     Doctor(Deferred<Doctor>),
     /// Delete finished runs
+    #[command(visible_alias = "rm")]
     #[command(after_help = "Example:\n  raymond prune --older-than 7d --dry-run")]
     Prune(Deferred<Prune>),
     /// Print a completion script for a shell

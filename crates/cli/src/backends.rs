@@ -69,9 +69,12 @@ pub(crate) struct UsableBackends {
 
 /// Returns the backends of all reachable prompts. Fails if one of them cannot be used, before
 /// anything is spent.
+///
+/// `piped` are replies that came from a pipe, so that their file does not exist yet.
 pub(crate) fn usable(
     config: &Layer,
     settings: &Settings,
+    piped: Option<&str>,
     reachable: &Reachability<'_>,
 ) -> Result<UsableBackends, Failure> {
     let (mut backends, mut clients) = (Backends::default(), BTreeMap::new());
@@ -84,7 +87,7 @@ pub(crate) fn usable(
         }
     }
     if let Some(file) = &settings.replies {
-        let replies = Replies::load(file.as_ref())
+        let replies = load_replies(file, piped)
             .map_err(|wrong| Failure::invalid("the file of replies", wrong))?;
         for mistake in unknown_states(&replies, reachable.definition) {
             print_diagnostic(&Diagnostic { severity: Severity::Warning, ..mistake });
@@ -116,6 +119,7 @@ pub(crate) fn usable(
 /// still be added, and a resumed run may have lost some, so there they are only warnings.
 pub(crate) fn check_reply_names(
     settings: &Settings,
+    piped: Option<&str>,
     definition: &Definition,
 ) -> Result<(), Failure> {
     let Some(file) = settings.replies.as_ref().filter(|_| settings.definition == Pinning::Pinned)
@@ -123,7 +127,7 @@ pub(crate) fn check_reply_names(
         return Ok(());
     };
     let invalid = |wrong| Failure::invalid("the file of replies", wrong);
-    let replies = Replies::load(file.as_ref()).map_err(invalid)?;
+    let replies = load_replies(file, piped).map_err(invalid)?;
     let mut wrong = unknown_states(&replies, definition);
     wrong.retain(|found| found.severity == Severity::Error);
     if wrong.is_empty() { Ok(()) } else { Err(invalid(wrong)) }
@@ -159,7 +163,11 @@ fn add_scripted(backends: &mut Backends, settings: &Settings, replies: Replies) 
 }
 
 /// Warns of prompts without a reply. Unpinned states may still change, so they are not checked.
-pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option<Diagnostic> {
+pub(crate) fn unanswered(
+    settings: &Settings,
+    piped: Option<&str>,
+    definition: &Definition,
+) -> Option<Diagnostic> {
     let file = settings.replies.as_ref().filter(|_| settings.definition == Pinning::Pinned)?;
     let is_answered = |state: &&State| {
         let backend = settings.backend_of(&state.front);
@@ -168,7 +176,14 @@ pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option
     };
     let asked = definition.states.values().chain(&definition.asking);
     let prompts = asked.filter(is_answered).map(|state| &state.name);
-    Replies::load(file.as_ref()).ok()?.unanswered(prompts)
+    load_replies(file, piped).ok()?.unanswered(prompts)
+}
+
+fn load_replies(file: &str, piped: Option<&str>) -> Result<Replies, Vec<Diagnostic>> {
+    match piped {
+        Some(text) => Replies::parse("replies", text),
+        None => Replies::load(file.as_ref()),
+    }
 }
 
 /// Checks that the client of a state can be used, and returns its version.

@@ -7,14 +7,14 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 use raymond_core::text::nearest;
 
-use crate::args::Arguments;
+use crate::args::{Arguments, with_overview};
 use crate::failure::{Failure, USAGE};
 use crate::sanitize::{sanitized, styled};
 use crate::secrets::redacted;
-use crate::workflows;
+use crate::{runs, workflows};
 
 /// Returns the names of all commands.
 fn commands() -> Vec<String> {
@@ -31,7 +31,9 @@ pub(crate) fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
         !word.starts_with('-')
             // A mistyped path must reach `run`, which suggests a workflow; a bare word may be a
             // mistyped command.
-            && (std::path::Path::new(&word).exists() || word.contains(['/', '.']))
+            && (std::path::Path::new(&word).exists()
+                || word.contains(['/', '.'])
+                || is_workflow_of_project(&word))
             // A folder may have the name of a command; the command wins, and `./name` means the
             // folder.
             && !commands().contains(&word)
@@ -40,6 +42,22 @@ pub(crate) fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
         words.insert(1, "run".into());
     }
     words
+}
+
+/// Whether a bare word is a workflow in `workflows/` here or in the project.
+fn is_workflow_of_project(word: &str) -> bool {
+    let project = runs::project().ok();
+    project.is_some_and(|project| workflows::named(word.as_ref(), project.root.project()).is_some())
+}
+
+/// Parses the command line.
+pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
+    let first = words.get(1).map(|word| word.to_string_lossy());
+    // Most calls show no overview, so they do not pay for formatting it.
+    let shows_overview = first.is_none_or(|word| word.starts_with('-') || word == "help");
+    let mut program = if shows_overview { with_overview() } else { Arguments::command() };
+    let matches = program.try_get_matches_from_mut(words)?;
+    Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut program))
 }
 
 /// Prints the error of the parser and returns the exit code. Help is not an error. For a mistyped
@@ -56,6 +74,10 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
             error.print().ok();
             ExitCode::SUCCESS
         }
+        (ErrorKind::UnknownArgument, _) if let Some(failure) = replaced_flag(error) => {
+            failure.print();
+            ExitCode::from(failure.code)
+        }
         _ => {
             // The message repeats the typed arguments, which may contain a secret. A style inside
             // the secret would hide it, so secrets are searched in the text without styles.
@@ -68,6 +90,31 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
             ExitCode::from(USAGE)
         }
     }
+}
+
+/// Flags of the first Raymond, a Go program, and of similar tools: what to use here.
+const REPLACED_FLAGS: [(&str, &str); 13] = [
+    ("--list", "`raymond list` shows all runs"),
+    ("--status", "`raymond status RUN` shows the status of a run"),
+    ("--resume", "`raymond resume RUN` continues a run"),
+    ("--recover", "`raymond list` shows the runs that can be resumed"),
+    ("--init-config", "settings are in raymond.toml; `raymond config` shows them all"),
+    ("--workflow-id", "--run-id ID sets the id of a run"),
+    ("--no-run", "leave it out; to rehearse a workflow without a model: --replies FILE"),
+    ("--debug", "leave it out; `raymond logs` shows the transcripts of every run"),
+    ("--no-debug", "leave it out; `raymond prune` deletes transcripts with their runs"),
+    ("--state-dir", "leave it out; runs are stored in .raymond/ of the project"),
+    ("--cap", "the cap is --budget USD"),
+    ("--max-cost", "the cap is --budget USD"),
+    ("--max-budget-usd", "the cap is --budget USD"),
+];
+
+/// Returns the failure for a flag that has another name here.
+fn replaced_flag(error: &clap::Error) -> Option<Failure> {
+    use clap::error::{ContextKind, ContextValue};
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
+    let (flag, hint) = REPLACED_FLAGS.iter().find(|(replaced, _)| replaced == flag)?;
+    Some(Failure::usage(format!("there is no flag `{flag}`")).hint(*hint))
 }
 
 fn mistyped(word: &str, typed: impl Iterator<Item = OsString>) -> Failure {

@@ -82,7 +82,7 @@ pub(crate) struct ConfigFile {
 impl fmt::Display for ConfigFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, exists } = self;
-        if *exists { f.write_str(path) } else { write!(f, "no {path}") }
+        if *exists { f.write_str(path) } else { write!(f, "{path} (missing)") }
     }
 }
 

@@ -28,6 +28,7 @@ mod denied;
 mod documents;
 mod examples;
 mod failure;
+mod given_texts;
 mod health;
 mod interrupts;
 mod json;
@@ -49,9 +50,7 @@ mod workflows;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
-use args::{Arguments, Command};
+use args::Command;
 use commands::completions::{self, Completion};
 use failure::Failure;
 
@@ -62,7 +61,7 @@ fn main() -> ExitCode {
         Err(error) => return command_line::refuse(&error),
     }
     let words = command_line::with_run(std::env::args_os());
-    let arguments = match Arguments::try_parse_from(words) {
+    let arguments = match command_line::parse(words) {
         Ok(arguments) => arguments,
         Err(error) => return command_line::refuse(&error),
     };
@@ -77,7 +76,7 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<u8, Failure> {
     match command {
-        Command::Run(run) => commands::run::run(&run),
+        Command::Run(run) => commands::run::run(*run.0),
         Command::Ralph(ralph) => commands::ralph::ralph(*ralph.0),
         Command::Resume(resume) => commands::resume::resume(&resume),
         Command::Status(look) => commands::status::status(&look),

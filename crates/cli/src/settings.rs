@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use crate::backends;
 use crate::config::{Layer, Sourced};
 use crate::failure::Failure;
+use crate::given_texts;
 use crate::paths::absolute;
 
 /// Applies the values of a layer to the settings.
@@ -25,7 +26,9 @@ pub(crate) fn apply_config(mut settings: Settings, asked: &Layer) -> Result<Sett
     settings.no_wait = false;
     asked.apply(&mut settings);
     if let Some(file) = &asked.replies {
-        settings.replies = Some(absolute(&file.value)?);
+        // A pipe has no path that a later process could open; a new run keeps a copy.
+        let is_kept = !given_texts::is_read_once(&file.value);
+        settings.replies = is_kept.then(|| absolute(&file.value)).transpose()?;
     }
     // Recorded in the run, so that a replay decides the same even if a later release changes the
     // catalog.

@@ -16,6 +16,106 @@ const MOST_NAMES: usize = 1_000;
 /// Most bytes of a file that is parsed only to suggest it: 1 MiB.
 const MAX_BYTES_SEARCHED: u64 = 1 << 20;
 
+/// The folder in which a project keeps its workflows.
+const FOLDER: &str = "workflows";
+
+/// Finds a workflow by its bare name: `change` means `workflows/change` here or in the project.
+pub(crate) fn named(name: &Path, project: &Path) -> Option<PathBuf> {
+    let is_bare = name.components().count() == 1 && !name.exists();
+    let names = ["", ".zip", ".json"].map(|ending| format!("{}{ending}", name.display()));
+    let folders = [PathBuf::from(FOLDER), project.join(FOLDER)];
+    let paths = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+    let mut found = paths.filter(|path| path.exists());
+    if is_bare { found.next() } else { None }
+}
+
+/// Lists the workflows here, in `workflows/` and in that folder of the project, by the names that
+/// `run` accepts.
+pub(crate) fn here(project: &Path) -> Vec<String> {
+    let mut found: Vec<String> = workflows_in(Path::new(".")).collect();
+    for folder in [PathBuf::from(FOLDER), project.join(FOLDER)] {
+        found.extend(workflows_in(&folder));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Lists the directories with an entry state, the archives and the documents of steps in a folder.
+fn workflows_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().take(MOST_NAMES);
+    entries.filter_map(|entry| {
+        let path = entry.ok()?.path();
+        let archive = path.extension().is_some_and(|extension| extension == "zip");
+        let is_workflow = if path.is_dir() {
+            states(&path).iter().any(|state| stem(state) == "START" || stem(state) == "1_START")
+        } else {
+            archive || is_document(&path) && has_steps(&path)
+        };
+        let name = path.file_name()?.to_str()?.to_owned();
+        (is_workflow && !name.starts_with('.')).then_some(name)
+    })
+}
+
+/// Returns the names of the states in a folder, sorted.
+fn states(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().take(MOST_NAMES);
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut states: Vec<String> =
+        names.filter(|name| !name.starts_with('.') && is_state(name)).collect();
+    states.sort_unstable();
+    states
+}
+
+fn stem(state: &str) -> &str {
+    state.rsplit_once('.').map_or(state, |(stem, _)| stem)
+}
+
+/// Says what the user may have meant by a workflow that does not exist.
+pub(crate) fn missing_hint(path: &Path) -> String {
+    let folder = path.parent().unwrap_or_else(|| Path::new(""));
+    let states = if folder.as_os_str().is_empty() { Vec::new() } else { states(folder) };
+    let name = path.file_name().unwrap_or_default();
+    let same_stem = states.iter().find(|state| OsStr::new(stem(state)) == name);
+    match (same_stem, nearest(path)) {
+        (Some(state), _) => {
+            let meant = folder.join(state);
+            format!("did you mean {}? {}", meant.display(), list_of_states(folder, &states))
+        }
+        (None, Some(nearest)) => format!("did you mean {}?", nearest.display()),
+        (None, None) if states.is_empty() => {
+            "a workflow is a folder of states; `raymond init` writes one".to_owned()
+        }
+        (None, None) => list_of_states(folder, &states),
+    }
+}
+
+fn list_of_states(folder: &Path, states: &[String]) -> String {
+    /// So that the names fit on a screen.
+    const MOST_STATES: usize = 10;
+    let listed = states.iter().take(MOST_STATES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = match states.len().saturating_sub(MOST_STATES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("the states of {} are {listed}{more}", folder.display())
+}
+
+/// Describes files beside a workflow that only the first Raymond, a Go program, reads.
+pub(crate) fn unread_files(workflow: &Path) -> Vec<String> {
+    let folder = if workflow.is_dir() { Some(workflow) } else { workflow.parent() };
+    let manifests = ["workflow.yaml", "workflow.yml"].map(|name| folder.map(|at| at.join(name)));
+    let manifest = manifests.into_iter().flatten().find(|path| path.is_file());
+    let config = Path::new(".raymond/config.toml");
+    let config = config
+        .is_file()
+        .then(|| format!("{} is not read; put settings into raymond.toml", config.display()));
+    let manifest = manifest.map(|path| {
+        format!("{} is not read; set limits in raymond.toml or by flags", path.display())
+    });
+    manifest.into_iter().chain(config).collect()
+}
+
 /// Returns the name of a workflow in the characters of an id: the name of its folder, archive or
 /// document. For a folder called `workflow` it is the name of the parent, which says more.
 pub(crate) fn name(absolute: &Path) -> String {
@@ -147,6 +247,58 @@ mod tests {
         check("flows/review.zip", "review");
         check("flows/daily digest.json", "daily-digest");
         check("---/START.md", "run");
+    }
+
+    /// Creates these files in a new directory.
+    fn directory(files: &[&str]) -> tempfile::TempDir {
+        let top = tempfile::tempdir().unwrap();
+        for name in files {
+            let path = top.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, r#"{"steps":[]}"#).unwrap();
+        }
+        top
+    }
+
+    #[test]
+    fn bare_name_finds_a_workflow_of_the_project() {
+        let top = directory(&["workflows/change/START.md", "workflows/flow.json"]);
+        let check = |name: &str, expected: Option<&str>| {
+            let expected = expected.map(|path| top.path().join(path));
+            assert_eq!(named(Path::new(name), top.path()), expected, "{name}");
+        };
+        check("change", Some("workflows/change"));
+        check("flow", Some("workflows/flow.json"));
+        check("flow.json", Some("workflows/flow.json"));
+        check("./change", None);
+        check("a/change", None);
+        check("other", None);
+    }
+
+    #[test]
+    fn listed_workflows_can_be_started_by_name() {
+        let files = [
+            "workflows/b/START.md",
+            "workflows/a.json",
+            "workflows/notes/IDEA.md",
+            "workflows/x.txt",
+        ];
+        let top = directory(&files);
+        assert_eq!(here(top.path()), ["a.json", "b"]);
+    }
+
+    #[test]
+    fn missing_state_names_the_states_beside_it() {
+        let top = directory(&["wf/START.md", "wf/FIX.sh", "wf/notes.txt"]);
+        let check = |name: &str, expected: &str| {
+            let hint = missing_hint(&top.path().join(name));
+            assert_eq!(hint.replace(&format!("{}/", top.path().display()), ""), expected, "{name}");
+        };
+        check("wf/START", "did you mean wf/START.md? the states of wf are FIX.sh, START.md");
+        check("wf/FIXX.sh", "did you mean wf/FIX.sh?");
+        check("wf/REVIEW", "the states of wf are FIX.sh, START.md");
+        check("fw", "did you mean wf?");
+        check("nothing", "a workflow is a folder of states; `raymond init` writes one");
     }
 
     #[test]

@@ -48,6 +48,10 @@ pub trait Disk: Debug + Send + Sync {
     fn foreign_owner(&self, _path: &Path) -> io::Result<Option<u32>> {
         Ok(None)
     }
+    /// Returns whether every user may create files in a directory.
+    fn is_open_to_all(&self, _directory: &Path) -> io::Result<bool> {
+        Ok(false)
+    }
     /// Gives the owner of a directory the permission to list and change it.
     fn make_dir_writable(&self, _directory: &Path) -> io::Result<()> {
         Ok(())

@@ -1,8 +1,9 @@
 //! The layout of `.raymond/` and of the directory of each run.
 //!
 //! `.raymond/` is beside the `.git` of the repository. A linked worktree uses the one of the main
-//! worktree, so that all worktrees share their runs. Without a repository it is in the given
-//! directory. It is private (mode 0700) and ignored by git. Nothing in it is written or removed
+//! worktree, so that all worktrees share their runs. Without a repository it is in the nearest
+//! directory, from the given one upwards, that is already a project; otherwise in the given one. It
+//! is private (mode 0700) and ignored by git. Nothing in it is written or removed
 //! through a link.
 
 use std::io;
@@ -16,6 +17,9 @@ use crate::trusted::TrustedUsers;
 
 /// The name of the directory.
 pub const NAME: &str = ".raymond";
+
+/// What makes a directory outside repositories a project: runs, or settings.
+const PROJECT_MARKS: [&str; 2] = [NAME, "raymond.toml"];
 
 /// The file that makes git ignore the directory.
 const IGNORE: &str = ".gitignore";
@@ -44,6 +48,8 @@ pub struct RunPaths {
     pub homes: PathBuf,
     /// The directory of pinned scripts.
     pub definition: PathBuf,
+    /// The replies of a rehearsal that got them from a pipe.
+    pub replies: PathBuf,
     pub snapshot: PathBuf,
     pub state: PathBuf,
 }
@@ -80,7 +86,9 @@ impl Root {
                 Err(error) => return Err(error).during("look at", &git),
             }
         }
-        Self::in_directory(start).check_owner(disk, trusted)
+        let is_project = |directory: &&Path| is_own_project(disk, trusted, directory);
+        let project = start.ancestors().find(is_project).unwrap_or(start);
+        Self::in_directory(project).check_owner(disk, trusted)
     }
 
     /// Checks that neither the directory nor its repository belongs to another user.
@@ -170,6 +178,7 @@ impl Root {
             transcripts: directory.join("transcripts"),
             homes: directory.join("homes"),
             definition: directory.join("definition"),
+            replies: directory.join("replies.yaml"),
             snapshot: directory.join("snapshot.json"),
             state: self.state_directory().join(format!("{id}.json")),
             directory,
@@ -193,6 +202,11 @@ impl RunPaths {
     pub fn ensure(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         self.refuse_links(disk)?;
         create_dirs(disk, &self.base, &[&self.inbox, &self.blobs])
+    }
+
+    /// Keeps replies that cannot be read again.
+    pub fn keep_replies(&self, disk: &dyn Disk, text: &str) -> Result<(), disk::Error> {
+        atomic_file::write(disk, &self.replies, text.as_bytes(), Durability::Durable)
     }
 
     /// Removes the unfinished files of killed writers. Only the owner may call this, before its
@@ -385,6 +399,19 @@ fn normalise(path: &Path) -> PathBuf {
         }
     }
     normal
+}
+
+/// Whether a directory is a project of a trusted user. A project of anyone else is passed over: a
+/// `.raymond/` that a stranger left in `/tmp` must neither be used nor stop others below it.
+fn is_own_project(disk: &dyn Disk, trusted: TrustedUsers, directory: &Path) -> bool {
+    // A directory that everybody may write to, such as `/tmp`, is nobody's project.
+    if disk.is_open_to_all(directory).unwrap_or(true) {
+        return false;
+    }
+    PROJECT_MARKS
+        .iter()
+        .map(|mark| directory.join(mark))
+        .any(|mark| disk.metadata(&mark).is_ok() && trusted.check(disk, &mark).is_ok())
 }
 
 fn is_absent(error: &io::Error) -> bool {

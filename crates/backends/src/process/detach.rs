@@ -5,7 +5,8 @@
 //! Raymond itself, so it calls [`own_session`] instead.
 
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Seek as _, Write as _};
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 
@@ -22,6 +23,8 @@ pub struct Background {
     pub arguments: Vec<OsString>,
     /// The working directory.
     pub cwd: PathBuf,
+    /// What the process reads from its standard input; nothing if this is empty.
+    pub stdin: Vec<u8>,
     /// The output files; both may be the same file.
     pub files: Files,
 }
@@ -33,12 +36,25 @@ pub struct Detached(Child);
 
 /// Starts a process that outlives this one. Needs a runtime with IO.
 pub fn detach(background: &Background) -> io::Result<Detached> {
-    let Background { program, arguments, cwd, files } = background;
+    let Background { program, arguments, cwd, stdin, files } = background;
     let mut command = command(program, arguments, cwd);
     // No group of its own: a group leader cannot create a session.
-    command.env(Marker::VARIABLE, MarkerList::detached()).stdin(Stdio::null());
+    command.env(Marker::VARIABLE, MarkerList::detached()).stdin(match stdin.as_slice() {
+        [] => Stdio::null(),
+        bytes => in_memory(bytes)?.into(),
+    });
     command.stdout(append(&files.stdout)?).stderr(append(&files.stderr)?);
     Ok(Detached(child::spawn(command)?))
+}
+
+/// Returns a file in memory, from its start. Unlike a pipe, it needs no writer, so this process may
+/// end before it is read.
+fn in_memory(bytes: &[u8]) -> io::Result<File> {
+    let file = rustix::fs::memfd_create("stdin", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut file = File::from(file);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file)
 }
 
 /// Creates a session for a detached process, so that no terminal can interrupt it or hang up. Must

@@ -8,7 +8,7 @@ use crate::completion;
 
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// Write to this directory [default: workflows/change, or --from's NAME]
+    /// Write to this directory [default: workflows/change; NAME with --from]
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
     /// List the examples

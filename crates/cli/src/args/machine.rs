@@ -31,7 +31,7 @@ pub(crate) struct Doctor {
 
 #[derive(Debug, Args)]
 pub(crate) struct Prune {
-    /// Delete these runs at any age, also unfinished ones [default: by age]
+    /// Delete these runs, of any age and status [default: see --older-than]
     #[arg(value_name = "RUN", add = completion::any_run())]
     pub(crate) runs: Vec<String>,
     /// Delete runs without activity for at least this long [default: 30d]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 
 use super::Schemas;
 use crate::completion;
@@ -71,26 +72,30 @@ impl Steps {
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// Run this state, directory, .zip or document of steps (.json)
-    #[arg(add = completion::workflow())]
+    ///
+    /// A bare name also finds a workflow in `workflows/`. Without a name, `run` lists workflows.
+    #[arg(default_value = "", hide_default_value = true, add = completion::workflow())]
+    // The parser of paths refuses an empty text, which means here that no name is given.
+    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) workflow: PathBuf,
-    #[command(flatten)]
-    pub(crate) creation: NewRunFlags,
-    /// Pass this text to the first state as {{input}}
+    /// Pass this text (`-`, `@FILE`: read it) to the first state as {{input}}
     #[arg(long, value_name = "TEXT")]
     pub(crate) input: Option<String>,
     #[command(flatten)]
-    pub(crate) steps: Steps,
+    pub(crate) creation: NewRunFlags,
+    #[command(flatten)]
+    pub(crate) background: BackgroundFlags,
     /// Read the states at every visit instead of pinning them
     #[arg(long)]
     pub(crate) unpinned: bool,
+    #[command(flatten, next_help_heading = "Documents of steps")]
+    pub(crate) steps: Steps,
     /// Set only by `ralph`, which starts a run with these flags.
     #[arg(skip)]
     pub(crate) max_iterations: Option<u32>,
     #[command(flatten)]
-    pub(crate) background: BackgroundFlags,
-    #[command(flatten)]
     pub(crate) setting_flags: Layer,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Output")]
     pub(crate) output: OutputFlags,
 }
 
@@ -129,7 +134,7 @@ pub(crate) struct Ralph {
     pub(crate) background: BackgroundFlags,
     #[command(flatten)]
     pub(crate) setting_flags: Layer,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Output")]
     pub(crate) output: OutputFlags,
 }
 
@@ -169,6 +174,6 @@ pub(crate) struct Resume {
     pub(crate) background: BackgroundFlags,
     #[command(flatten)]
     pub(crate) setting_flags: Layer,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Output")]
     pub(crate) output: OutputFlags,
 }

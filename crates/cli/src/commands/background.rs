@@ -63,7 +63,14 @@ pub(crate) fn own_session() -> Result<(), Failure> {
 }
 
 /// Starts this program again for `run`, and returns once the start is recorded.
-pub(crate) fn start(project: &Project, run: &RunId, output: OutputFlags) -> Result<u8, Failure> {
+///
+/// `stdin` is what the new process reads from its standard input.
+pub(crate) fn start(
+    project: &Project,
+    run: &RunId,
+    output: OutputFlags,
+    stdin: Vec<u8>,
+) -> Result<u8, Failure> {
     let (paths, disk) = (project.paths(run), project.disk.as_ref());
     // Decides below whether a failed start may remove the directory: the directory of an older run
     // must stay.
@@ -88,7 +95,8 @@ pub(crate) fn start(project: &Project, run: &RunId, output: OutputFlags) -> Resu
     // The time is read before the process starts: its first record must not look older.
     let mut watcher = StartWatcher { project, run, since: clock::now(), cursor: None };
     let (ended, interrupted) = runtime.block_on(async {
-        let mut detached = process::detach(&background(run, &log)?).map_err(start_failure)?;
+        let mut detached =
+            process::detach(&background(run, &log, stdin)?).map_err(start_failure)?;
         let ended = watcher.until_started(&mut detached).await.map_err(start_failure)?;
         // Only polls: a Ctrl-C that arrived during the start is already queued.
         let asked = tokio::time::timeout(Duration::ZERO, interrupt.recv()).await;
@@ -128,7 +136,7 @@ fn print_id(run: &RunId, output: OutputFlags) -> Result<(), Failure> {
 }
 
 /// Returns this command line with the hidden flag that names the run.
-fn background(run: &RunId, log: &Path) -> Result<Background, Failure> {
+fn background(run: &RunId, log: &Path, stdin: Vec<u8>) -> Result<Background, Failure> {
     // The hidden flag goes directly behind the command, before positional arguments and a possible
     // `--`.
     // `with_run` inserts the command of the short form, so the first word is always a command.
@@ -140,6 +148,7 @@ fn background(run: &RunId, log: &Path) -> Result<Background, Failure> {
         program: std::env::current_exe().map_err(start_failure)?.into_os_string(),
         arguments: command.chain(run_flag).chain(words).collect(),
         cwd: std::env::current_dir().map_err(start_failure)?,
+        stdin,
         files: Files { stdout: log.to_owned(), stderr: log.to_owned() },
     })
 }

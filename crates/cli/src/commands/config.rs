@@ -20,7 +20,7 @@ pub(crate) fn config(flags: &Config) -> Result<u8, Failure> {
     } else {
         print_text(&rows.iter().map(line).collect::<String>())?;
         let files: Vec<String> = files.iter().map(ToString::to_string).collect();
-        crate::say!("files, the later wins: {}", sanitized(&files.join(", ")));
+        crate::say!("files (a later one wins): {}", sanitized(&files.join(", ")));
     }
     Ok(0)
 }

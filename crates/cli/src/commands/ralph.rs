@@ -1,4 +1,4 @@
-//! `raymond ralph`: repeats one prompt in fresh conversations until it has a result.
+//! `raymond ralph`: repeats one prompt in fresh conversations until an answer has a result.
 //!
 //! It starts a run like `raymond run`, with another program.
 
@@ -32,5 +32,5 @@ pub(crate) fn ralph(flags: Ralph) -> Result<u8, Failure> {
         setting_flags: flags.setting_flags,
         output: flags.output,
     };
-    run::start(&flags, &Program::Ralph(program))
+    run::start(flags, &Program::Ralph(program))
 }

@@ -31,6 +31,7 @@ use crate::args::{OutputFlags, Resume};
 use crate::backends::{self, UsableBackends};
 use crate::console::{Console, Interrupt};
 use crate::failure::{Failure, print_diagnostics};
+use crate::given_texts::{GivenTexts, is_read_once};
 use crate::{config, json as shapes, runs, settings};
 
 use super::background::{self, DriveMode};
@@ -50,6 +51,8 @@ pub(crate) struct ResumeOptions<'a> {
     max_iterations: Option<u32>,
     prices: Prices,
     drive_mode: DriveMode,
+    /// The texts that a background process needs, as its standard input.
+    handed_over: Vec<u8>,
     output: OutputFlags,
 }
 
@@ -99,7 +102,7 @@ impl ResumeOptions<'_> {
 
 impl<'a> ResumeOptions<'a> {
     /// Returns the options of `run --or-resume`.
-    pub(super) fn from_run(flags: &'a crate::args::Run) -> Self {
+    pub(super) fn from_run(flags: &'a crate::args::Run, texts: &GivenTexts) -> Self {
         Self {
             plan: false,
             // `run` has no flags for edits, takeover or rewind, so the careful choices apply.
@@ -113,6 +116,7 @@ impl<'a> ResumeOptions<'a> {
             max_iterations: flags.max_iterations,
             prices: Prices::Kept,
             drive_mode: DriveMode::of(&flags.background),
+            handed_over: texts.to_hand_over(),
             output: flags.output,
         }
     }
@@ -136,6 +140,7 @@ impl<'a> ResumeOptions<'a> {
             max_iterations: flags.max_iterations,
             prices: if flags.current_prices { Prices::Current } else { Prices::Kept },
             drive_mode: DriveMode::of(&flags.background),
+            handed_over: Vec::new(),
             output: flags.output,
         }
     }
@@ -146,6 +151,11 @@ pub(crate) fn resume(flags: &Resume) -> Result<u8, Failure> {
     if flags.input.is_some() || !flags.vars.is_empty() {
         return Err(Failure::usage("--input and --var can be set only when a run starts")
             .hint("start a new run with `raymond run`"));
+    }
+    let replies = flags.setting_flags.replies.as_ref();
+    if replies.is_some_and(|file| is_read_once(&file.value)) {
+        return Err(Failure::usage("a resume needs a file of replies, not a pipe")
+            .hint("write them to a file; without --replies, the run keeps its replies"));
     }
     if flags.truncate_to == Some(0) {
         return Err(Failure::usage(
@@ -178,7 +188,9 @@ pub(super) fn resume_run(
     // because the background process has to be the owner.
     match options.drive_mode {
         DriveMode::Foreground => {}
-        DriveMode::StartBackground => return background::start(project, run, options.output),
+        DriveMode::StartBackground => {
+            return background::start(project, run, options.output, options.handed_over.clone());
+        }
         DriveMode::Detached => background::own_session()?,
     }
     // Before this process owns the run: the runtime handles SIGUSR1, with which other processes

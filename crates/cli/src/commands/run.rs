@@ -31,6 +31,7 @@ use crate::backends::{self, UsableBackends};
 use crate::console::{Console, Interrupt};
 use crate::documents::{DocumentFile, Mistake, SchemaDirs};
 use crate::failure::{Failure, located, print_diagnostic};
+use crate::given_texts::GivenTexts;
 use crate::paths::absolute;
 use crate::sanitize::sanitized;
 use crate::{config, runs, settings, strict_budget, workflows};
@@ -40,9 +41,16 @@ use super::drive::drive;
 use super::resume;
 use first_line::first_line;
 
-pub(crate) fn run(flags: &Run) -> Result<u8, Failure> {
+pub(crate) fn run(mut flags: Run) -> Result<u8, Failure> {
+    let project = runs::project()?;
+    if flags.workflow.as_os_str().is_empty() {
+        return Err(no_workflow(project.root.project()));
+    }
+    if let Some(found) = workflows::named(&flags.workflow, project.root.project()) {
+        flags.workflow = found;
+    }
     if workflows::is_document(&flags.workflow) {
-        check_document(flags)?;
+        check_document(&flags)?;
         // Here backends answer agent steps. In a run of the tool `crayfish` the caller does, and
         // only the caller can continue it.
         return start(flags, &Program::steps_of(Answers::Backend));
@@ -53,6 +61,20 @@ pub(crate) fn run(flags: &Run) -> Result<u8, Failure> {
             .hint("leave them out: states work in the directory where the run started"));
     }
     start(flags, &Program::States)
+}
+
+/// Lists the workflows that the user can name.
+fn no_workflow(project: &Path) -> Failure {
+    let found = workflows::here(project);
+    if found.is_empty() {
+        return Failure::usage("no workflow is named, and there is none here")
+            .hint("`raymond init` writes one, and `raymond init --list` names examples");
+    }
+    crate::say!("workflows here:");
+    for name in found {
+        crate::say!("  {name}");
+    }
+    Failure::usage("no workflow is named").hint("`raymond run NAME` starts one")
 }
 
 /// Refuses flags that documents do not have.
@@ -69,7 +91,9 @@ fn check_document(flags: &Run) -> Result<(), Failure> {
 }
 
 /// Starts a run of a program, or resumes it with `--or-resume`.
-pub(super) fn start(flags: &Run, program: &Program) -> Result<u8, Failure> {
+pub(super) fn start(mut flags: Run, program: &Program) -> Result<u8, Failure> {
+    let texts = GivenTexts::of(&flags)?;
+    flags.input.clone_from(&texts.input);
     let project = runs::project()?;
     // A background process gets the id that its starter chose and printed, so it must not make a
     // new one.
@@ -77,16 +101,17 @@ pub(super) fn start(flags: &Run, program: &Program) -> Result<u8, Failure> {
     let run = run_id(given.map(String::as_str), &flags.workflow, program)?;
     // A generated id contains randomness and cannot exist yet, so only a given id is looked up.
     if flags.creation.id.is_some() && has_begun(&project, &run)? {
-        return resume_existing(&project, run, flags, program);
+        return resume_existing(&project, run, flags, &texts, program);
     }
-    start_new(&project, run, flags, program)
+    start_new(&project, run, flags, &texts, program)
 }
 
 /// Resumes an existing run if the user asked for that.
 fn resume_existing(
     project: &Project,
     run: RunId,
-    flags: &Run,
+    mut flags: Run,
+    texts: &GivenTexts,
     program: &Program,
 ) -> Result<u8, Failure> {
     if !flags.creation.or_resume {
@@ -94,12 +119,26 @@ fn resume_existing(
     }
     // Before the resume, which takes most settings from the journal: a different workflow or input
     // would be ignored silently.
-    check_same(project, &run, flags, program)?;
-    resume::resume_run(project, &run, &resume::ResumeOptions::from_run(flags))
+    check_same(project, &run, &flags, program)?;
+    if let Some(replies) = &texts.replies {
+        // Paths of replies are part of the settings, but a pipe has none: compare the texts.
+        if std::fs::read(project.paths(&run).replies).ok().as_deref() != Some(replies.as_bytes()) {
+            return Err(Failure::usage(format!("{run} started with different --replies"))
+                .hint(unchanged_hint(&run)));
+        }
+        flags.setting_flags.replies = None;
+    }
+    resume::resume_run(project, &run, &resume::ResumeOptions::from_run(&flags, texts))
 }
 
 /// Checks everything, and only then creates the run.
-fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> Result<u8, Failure> {
+fn start_new(
+    project: &Project,
+    run: RunId,
+    flags: Run,
+    texts: &GivenTexts,
+    program: &Program,
+) -> Result<u8, Failure> {
     let config = config::load(project)?;
     // Read before flags are applied: a run with replies must remember the backend that they stand
     // in for.
@@ -107,18 +146,11 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
     let asked = settings::layers_of_run(config, &flags.setting_flags);
     // A mistyped `--backend` is reported with its origin, before the workflow is read.
     settings::check_backend(&asked)?;
-    let vars = Vars::of(flags, program)?;
-    let mut settings = Settings {
-        vars: vars.typed().clone(),
-        definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
-        start_flags: start_flags(flags)?,
-        // Recorded even for a run without a loop, which ignores the number.
-        max_iterations: flags.max_iterations.unwrap_or(Settings::USUAL_ITERATIONS),
-        // The run keeps these prices: an agent could edit `raymond.toml` to make its turns look
-        // cheap.
-        prices: Some(backends::own_prices(&asked)),
-        ..settings::apply_config(Settings::default(), &asked)?
-    };
+    let vars = Vars::of(&flags, program)?;
+    let mut settings = settings_of_start(&flags, &vars, &asked)?;
+    if texts.replies.is_some() {
+        settings.replies = Some(project.paths(&run).replies.display().to_string());
+    }
     // Before anything is created: with too few open files the run would fail in the middle of a
     // turn.
     crate::resource_limits::raise_for_programs(settings.max_parallel)?;
@@ -134,45 +166,44 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
     };
     // All checks of the workflow happen in one pass, so that the user sees every mistake at once.
     let prepared = match &vars {
-        Vars::OfDocument(vars) => prepare_document(flags, &vars.values, &check_more)?,
+        Vars::OfDocument(vars) => prepare_document(&flags, &vars.values, &check_more)?,
         Vars::OfStates(_) => prepare_with(&flags.workflow, program, &check_more)
             .map_err(|error| prepare_failure(error, program, &flags.workflow))?,
     };
-    backends::check_reply_names(&settings, &prepared.definition)?;
+    let reachable = Reachability::of(&prepared.definition);
+    let replies = texts.replies.as_deref();
+    backends::check_reply_names(&settings, replies, &prepared.definition)?;
     let UsableBackends { backends, clients } =
-        backends::usable(&asked, &settings, &Reachability::of(&prepared.definition))?;
+        backends::usable(&asked, &settings, replies, &reachable)?;
     // Recorded, so that a resume can report a client whose version changed.
     settings.clients = clients;
     if !flags.output.quiet {
-        warn(flags, program, &settings, &prepared);
+        warn(&flags, texts, program, &settings, &prepared);
     }
     // The checks above also run in the starter of a background run, because its user still sees the
     // terminal. The background process checks everything again.
     match DriveMode::of(&flags.background) {
         DriveMode::Foreground => {}
-        DriveMode::StartBackground => return background::start(project, &run, flags.output),
+        DriveMode::StartBackground => {
+            return background::start(project, &run, flags.output, texts.to_hand_over());
+        }
         DriveMode::Detached => background::own_session()?,
     }
     // Formatted now, because `OwnedRun::create` consumes the definition, but printed only if the
     // run was created.
     let line = first_line(&run, program, &settings, &prepared);
-    let launch = Launch {
-        run,
-        nonce: clock::nonce(),
-        workflow: absolute(&flags.workflow)?,
-        // Absolute, because a resume may be called in another directory and must not move the
-        // agents.
-        cwd: absolute(flags.steps.workspace())?,
-        input: flags.input.clone(),
-        program: program.clone(),
-        settings,
-    };
+    let launch = launch(run, &flags, program, settings)?;
+    if let Some(replies) = texts.replies.as_deref() {
+        keep_replies(project, &launch.run, replies)?;
+    }
     // The runtime must exist before this process owns a run: other processes wake an owner with
     // SIGUSR1, which would end a process without a handler.
     let runtime = crate::runtime::runtime()?;
     let (owned, start) = match OwnedRun::create(project, prepared, launch) {
         // Another process created the run between the check and now.
-        Err(LaunchError::Exists(run)) => return resume_existing(project, run, flags, program),
+        Err(LaunchError::Exists(run)) => {
+            return resume_existing(project, run, flags, texts, program);
+        }
         created => created?,
     };
     if !flags.output.quiet {
@@ -191,8 +222,48 @@ fn variables(vars: &BTreeMap<String, String>, reachable: &Reachability<'_>) -> V
     [variables::unused(vars, reachable), variables::undefined(vars, reachable)].concat()
 }
 
+/// Returns the settings of a new run, without what depends on its backends.
+fn settings_of_start(flags: &Run, vars: &Vars, asked: &config::Layer) -> Result<Settings, Failure> {
+    Ok(Settings {
+        vars: vars.typed().clone(),
+        definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
+        start_flags: start_flags(flags)?,
+        // Recorded even for a run without a loop, which ignores the number.
+        max_iterations: flags.max_iterations.unwrap_or(Settings::USUAL_ITERATIONS),
+        // The run keeps these prices: an agent could edit `raymond.toml` to make its turns look
+        // cheap.
+        prices: Some(backends::own_prices(asked)),
+        ..settings::apply_config(Settings::default(), asked)?
+    })
+}
+
+fn launch(
+    run: RunId,
+    flags: &Run,
+    program: &Program,
+    settings: Settings,
+) -> Result<Launch, Failure> {
+    Ok(Launch {
+        run,
+        nonce: clock::nonce(),
+        workflow: absolute(&flags.workflow)?,
+        // Absolute, because a resume may be called in another directory and must not move the
+        // agents.
+        cwd: absolute(flags.steps.workspace())?,
+        input: flags.input.clone(),
+        program: program.clone(),
+        settings,
+    })
+}
+
 /// Prints warnings before the run starts.
-fn warn(flags: &Run, program: &Program, settings: &Settings, prepared: &Prepared) {
+fn warn(
+    flags: &Run,
+    texts: &GivenTexts,
+    program: &Program,
+    settings: &Settings,
+    prepared: &Prepared,
+) {
     for warning in &prepared.warnings {
         print_diagnostic(&located(warning.clone(), &flags.workflow));
     }
@@ -202,9 +273,22 @@ fn warn(flags: &Run, program: &Program, settings: &Settings, prepared: &Prepared
     {
         crate::say!("warning: {line}");
     }
-    if let Some(warning) = backends::unanswered(settings, &prepared.definition) {
+    for unread in workflows::unread_files(&flags.workflow) {
+        crate::say!("warning: {unread}");
+    }
+    if let Some(warning) =
+        backends::unanswered(settings, texts.replies.as_deref(), &prepared.definition)
+    {
         print_diagnostic(&warning);
     }
+}
+
+/// Keeps replies that came from a pipe, so that a resume can read them.
+fn keep_replies(project: &Project, run: &RunId, replies: &str) -> Result<(), Failure> {
+    let (paths, disk) = (project.paths(run), project.disk.as_ref());
+    project.root.ensure(disk)?;
+    paths.ensure(disk)?;
+    Ok(paths.keep_replies(disk, replies)?)
 }
 
 /// Returns the flags that a new start of the same run needs.

@@ -41,6 +41,13 @@ use super::row::Row;
 use super::setting::{FlagDefault, RunFlag, Setting, Sources, field};
 use super::value::{ConfigValue, ValueError};
 
+// The headings of the flags in the help, in the order of the table.
+const MONEY: &str = "Money";
+const CLIENT: &str = "Models and clients";
+const LIMITS: &str = "Limits";
+const FAILURES: &str = "Failures";
+const PERMISSIONS: &str = "Permissions";
+
 /// A setting and its field in [`Layer`], independent of the type of its values.
 pub(super) struct Key {
     pub(super) name: &'static str,
@@ -92,18 +99,18 @@ macro_rules! keys {
 
 keys! {
     budget: Slot<Option<Micros>> = field!(CAP, budget)
-        .flag("USD|none", "Stop at this total cost in US dollars, or `none`\n\n\
+        .heading(MONEY).flag("USD|none", "Stop at this total cost in US dollars, or `none`\n\n\
             With `resume` it is the new total. Clients check the cap after they have spent, so \
             the overshoot is at most one model request for each running turn. With Codex a \
             second request may have started, which Raymond interrupts (docs/codex.md).");
     strict_budget: Slot<bool> = field!(SWITCH, strict_budget)
-        .flag("", "Charge a turn's full budget share when its cost is unknown\n\n\
+        .heading(MONEY).flag("", "Charge a turn's full budget share when its cost is unknown\n\n\
             The budget share is the part of the cap that Raymond reserves for one turn. Codex \
             never reports costs, so each of its turns is charged its full share.");
-    model: Slot<String> = field!(TEXT, model).flag("MODEL", "Set the default model").unset("chosen by client");
-    effort: Slot<String> = field!(TEXT, effort).flag("EFFORT", "Set the default effort").unset("chosen by client");
+    model: Slot<String> = field!(TEXT, model).heading(CLIENT).flag("MODEL", "Set the default model").unset("chosen by client");
+    effort: Slot<String> = field!(TEXT, effort).heading(CLIENT).flag("EFFORT", "Set the default effort").unset("chosen by client");
     backend: Slot<String> = Setting::new(TEXT)
-        .flag("BACKEND", "Set the default backend (prompts and agent steps)")
+        .heading(CLIENT).flag("BACKEND", "Set the default backend (prompts and agent steps)")
         .alias("agent")
         // The layer keeps the text as given, because `settings::check_backend` reports an unknown
         // name with its origin.
@@ -115,21 +122,21 @@ keys! {
         });
     // `settings` puts the path, because the file must exist.
     replies: Slot<PathBuf> = Setting::new(PATH)
-        .flag("FILE", "Play replies from this file (implies `--backend scripted`)")
+        .heading(CLIENT).flag("FILE", "Play replies from this file (implies `--backend scripted`)")
         .repeated(|settings| settings.replies.iter().map(PathBuf::from).collect());
     max_parallel: Slot<u32> = field!(COUNT_FROM_ONE, max_parallel)
-        .flag("N", "Run at most this many turns at the same time");
+        .heading(LIMITS).flag("N", "Run at most this many turns at the same time");
     max_agents: Slot<u32> = field!(COUNT_FROM_ONE, max_agents)
-        .flag("N", "Allow at most this many live workers");
+        .heading(LIMITS).flag("N", "Allow at most this many live workers");
     reminders: Slot<u32> = field!(COUNT, reminders)
-        .flag("N", "Send at most this many reminders per visit");
+        .heading(LIMITS).flag("N", "Send at most this many reminders per visit");
     retries: Slot<u32> = field!(COUNT, retries)
-        .flag("N", "Retry at most this many times per visit");
+        .heading(LIMITS).flag("N", "Retry at most this many times per visit");
     timeout: Slot<Span> = field!(DURATION, timeout)
-        .flag("DURATION", "End a turn that takes longer, such as 10m")
+        .heading(LIMITS).flag("DURATION", "End a turn that takes longer, such as 10m")
         .unset("none");
     idle_timeout: Slot<Span> = field!(DURATION, idle_timeout)
-        .flag("DURATION", "End a turn that is silent for this long\n\n\
+        .heading(LIMITS).flag("DURATION", "End a turn that is silent for this long\n\n\
             The default applies to turns of clients. Scripts have no limit by default.")
         .default(|_| {
             // The setting is `None` without a value, and then the client uses its own default,
@@ -138,27 +145,27 @@ keys! {
             Some(Span(idle.try_into().unwrap_or(u64::MAX)))
         });
     no_wait: Slot<bool> = field!(SWITCH, no_wait)
-        .flag("", "Exit with code 4 instead of waiting until a usage limit ends");
+        .heading(FAILURES).flag("", "Exit with code 4 instead of waiting until a usage limit ends");
     on_lost_session: Slot<OnLostSession> = field!(choice(), on_lost_session)
-        .flag("WHAT", "Choose what to do if a client lost its session");
+        .heading(FAILURES).flag("WHAT", "Choose what to do if a client lost its session");
     interrupted_scripts: Slot<InterruptedScripts> = field!(choice(), interrupted_scripts)
-        .flag("WHAT", "Choose what to do with an interrupted script");
+        .heading(FAILURES).flag("WHAT", "Choose what to do with an interrupted script");
     permission_mode: Slot<String> = field!(TEXT, permissions.mode)
-        .flag("MODE", "Set the default permission mode of clients")
+        .heading(PERMISSIONS).flag("MODE", "Set the default permission mode of clients")
         .default(|_| Some(registry::DEFAULT_PERMISSION_MODE.to_owned()));
     // Lists add up across layers and resumes: an earlier `--allow` stays until the end of the run.
     allow: List<String> = Setting::new(ENTRY)
-        .flag("TOOL", "Allow clients this tool, such as 'Bash(cargo test:*)' (repeatable)")
+        .heading(PERMISSIONS).flag("TOOL", "Allow clients this tool, such as 'Bash(cargo test:*)' (repeatable)")
         .put(|settings, tool| add(&mut settings.permissions.allow, tool))
         .repeated(|settings| settings.permissions.allow.clone());
     deny: List<String> = Setting::new(ENTRY)
-        .flag("TOOL", "Deny clients this tool, even if --allow names it (repeatable)")
+        .heading(PERMISSIONS).flag("TOOL", "Deny clients this tool, even if --allow names it (repeatable)")
         .put(|settings, tool| add(&mut settings.permissions.deny, tool))
         .repeated(|settings| settings.permissions.deny.clone());
     // Only a flag: neither a file of a cloned project nor a command that Raymond suggests may
     // disable permission checks.
     dangerously_skip_permissions: Slot<bool> = Setting::new(SWITCH)
-        .flag("", "Let clients use every tool without asking for permission")
+        .heading(PERMISSIONS).flag("", "Let clients use every tool without asking for permission")
         .sources(Sources::FlagOnly)
         .put(|settings, _| settings.permissions.checks = Checks::Skipped);
     environment: Slot<Option<Vec<String>>> = field!(VARIABLES, environment);

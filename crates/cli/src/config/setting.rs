@@ -71,6 +71,8 @@ pub(super) struct Setting<T> {
     kind: Kind<T>,
     pub(super) sources: Sources,
     flag: Option<Flag>,
+    /// The heading above the flag in the help.
+    heading: &'static str,
     /// A second name of the flag.
     alias: Option<&'static str>,
     default: DefaultOf<T>,
@@ -111,6 +113,7 @@ impl<T> Setting<T> {
             kind,
             sources: Sources::All,
             flag: None,
+            heading: "",
             alias: None,
             default: |_| None,
             unset: None,
@@ -147,6 +150,10 @@ impl<T> Setting<T> {
         Self { flag: Some(Flag { value_name, help }), ..self }
     }
 
+    pub(super) const fn heading(self, heading: &'static str) -> Self {
+        Self { heading, ..self }
+    }
+
     pub(super) const fn alias(self, alias: &'static str) -> Self {
         Self { alias: Some(alias), ..self }
     }
@@ -154,7 +161,7 @@ impl<T> Setting<T> {
     /// Returns the flag for the parser of the command line.
     pub(super) fn argument(&self, default: FlagDefault) -> Option<Arg> {
         let Flag { value_name, help } = self.flag?;
-        let mut flag = Arg::new(self.name).long(self.flag_name());
+        let mut flag = Arg::new(self.name).long(self.flag_name()).help_heading(self.heading);
         let note = self.default_note(default).unwrap_or_default();
         flag = match help.split_once("\n\n") {
             Some((short, more)) => {

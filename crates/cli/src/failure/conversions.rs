@@ -261,13 +261,7 @@ impl From<PrepareError> for Failure {
                 Self::from_error(ENVIRONMENT, &error)
             }
             PrepareError::Scope(ref missing @ ScopeError::Missing(ref path)) => {
-                let failure = Self::from_error(USAGE, missing);
-                match workflows::nearest(path) {
-                    Some(nearest) => failure.hint(format!("did you mean {}?", nearest.display())),
-                    None => {
-                        failure.hint("a workflow is a folder of states; `raymond init` writes one")
-                    }
-                }
+                Self::from_error(USAGE, missing).hint(workflows::missing_hint(path))
             }
             PrepareError::Scope(ScopeError::NotAPrompt { ref path, what }) => {
                 Self::from_error(USAGE, &error).hint(instead_of_a_prompt(path, what))

@@ -92,7 +92,7 @@ fn config_shows_every_value_with_its_origin() {
     let project = Project::of(&[("raymond.toml", "timeout = '10m'\nallow = ['Bash(make:*)']\n")]);
     let home = project.path("home").display().to_string();
     let project = project.with("RAYMOND_BUDGET", "2.5").with("XDG_CONFIG_HOME", home);
-    let files = "files, the later wins: no home/raymond/config.toml, raymond.toml";
+    let files = "files (a later one wins): home/raymond/config.toml (missing), raymond.toml";
     let sought = project.raymond("config --json").json()["files"].clone();
     assert_eq!(
         sought,

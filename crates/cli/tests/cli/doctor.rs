@@ -139,9 +139,13 @@ fn all_mistakes_of_the_configuration_are_named() {
     let project = with_client("echo 9");
     let home = project.path("home").display().to_string();
     let project = project.with("XDG_CONFIG_HOME", home);
-    check(&project, "config", &[("ok", "no home/raymond/config.toml, no raymond.toml")]);
+    check(
+        &project,
+        "config",
+        &[("ok", "home/raymond/config.toml (missing), raymond.toml (missing)")],
+    );
     project.write("raymond.toml", "budget = 5\n");
-    check(&project, "config", &[("ok", "no home/raymond/config.toml, raymond.toml")]);
+    check(&project, "config", &[("ok", "home/raymond/config.toml (missing), raymond.toml")]);
     project.write("raymond.toml", "bugdet = 5\nmodel = 3\n");
     let mistakes = "raymond.toml:1:1: error: unknown key \"bugdet\" (did you mean budget?)\n\
                     raymond.toml:2:9: error: model: 3 is not a text in quotes";

@@ -11,6 +11,7 @@ mod daemons;
 mod disks;
 mod doctor;
 mod event_readers;
+mod finding;
 mod following;
 mod harness;
 mod hostile;

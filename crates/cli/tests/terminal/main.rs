@@ -5,6 +5,7 @@
 #[expect(dead_code, reason = "other tests use the rest")]
 #[path = "../cli/harness.rs"]
 mod harness;
+mod picture;
 mod screen;
 
 use std::os::unix::fs::symlink;

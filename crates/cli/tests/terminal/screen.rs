@@ -99,6 +99,11 @@ impl Terminal {
         screen.rows(0, screen.size().1.get()).collect()
     }
 
+    /// Draws the screen as it is now.
+    pub(crate) fn draw<T>(&self, draw: impl FnOnce(&vt100::Screen) -> T) -> T {
+        draw(self.seen.lock().screen.screen())
+    }
+
     pub(crate) fn press(&mut self, keys: &[u8]) {
         self.keyboard.write_all(keys).unwrap();
     }

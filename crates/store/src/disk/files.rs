@@ -108,6 +108,13 @@ impl Disk for Files {
     }
 
     #[cfg(unix)]
+    fn is_open_to_all(&self, directory: &Path) -> io::Result<bool> {
+        use std::os::unix::fs::PermissionsExt as _;
+        const OTHERS_MAY_WRITE: u32 = 0o002;
+        Ok(fs::metadata(directory)?.permissions().mode() & OTHERS_MAY_WRITE != 0)
+    }
+
+    #[cfg(unix)]
     fn make_dir_writable(&self, directory: &Path) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt as _;
         let found = fs::symlink_metadata(directory)?;

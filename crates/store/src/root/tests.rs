@@ -146,6 +146,35 @@ fn root_is_beside_the_repository() {
 }
 
 #[test]
+fn nearest_project_is_found_outside_repositories() {
+    let check = |directories: &[&str], file, start: &str, expected: &str| {
+        let found = Root::locate(&disk(directories, file), Path::new(start)).unwrap();
+        assert_eq!(found.path(), Path::new(expected));
+    };
+    let runs = ["/p", "/p/.raymond", "/p/a", "/p/a/b"];
+    check(&runs, None, "/p/a/b", "/p/.raymond");
+    check(&["/p", "/p/.raymond", "/p/a", "/p/a/.raymond"], None, "/p/a", "/p/a/.raymond");
+    check(&["/p", "/p/a"], Some(("/p/raymond.toml", "")), "/p/a", "/p/.raymond");
+    // A repository comes first, even if a directory in it has runs.
+    let head = Some(("/p/.git/HEAD", "ref: refs/heads/main\n"));
+    check(&["/p", "/p/.git", "/p/a", "/p/a/.raymond"], head, "/p/a", "/p/.raymond");
+}
+
+#[cfg(unix)]
+#[test]
+fn directory_that_all_may_write_is_no_project() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = tempfile::tempdir().unwrap();
+    let inner = place.path().join("inner");
+    std::fs::create_dir_all(place.path().join(NAME)).unwrap();
+    std::fs::create_dir(&inner).unwrap();
+    let found = || Root::locate(&Files, &inner).unwrap().project().to_owned();
+    assert_eq!(found(), place.path());
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(found(), inner);
+}
+
+#[test]
 fn run_ids_are_plain_names() {
     let root = Root::in_directory(Path::new("/p"));
     let paths = root.run("flow-1_a").unwrap();

@@ -15,12 +15,21 @@ fn background(fixture: &Fixture, bash: &str) -> Background {
         program: "bash".into(),
         arguments: vec!["-c".into(), bash.into()],
         cwd: fixture.directory.clone(),
+        stdin: Vec::new(),
         files: Files { stdout: log.clone(), stderr: log },
     }
 }
 
 fn log(fixture: &Fixture) -> String {
     fs::read_to_string(fixture.path("console.log")).unwrap()
+}
+
+#[tokio::test]
+async fn detached_process_reads_what_its_starter_gave() {
+    let fixture = Fixture::new();
+    let given = Background { stdin: b"from the starter".into(), ..background(&fixture, "cat") };
+    assert!(detach(&given).unwrap().exited().await.unwrap().success());
+    assert_eq!(log(&fixture), "from the starter");
 }
 
 #[tokio::test]

@@ -110,6 +110,7 @@ async fn detached_process_belongs_to_no_outer_run() {
             program: "bash".into(),
             arguments: vec!["-c".into(), "echo > fifo; read < go".into()],
             cwd: fixture.directory.clone(),
+            stdin: Vec::new(),
             files: fixture.files(),
         };
         let mut detached = detach(&background).unwrap();

@@ -78,7 +78,7 @@ pub(super) fn usable(
     let definition = adopted.map_or(pinned, |current| &current.definition);
     // From the current places of the agents: a client that only earlier states used may be missing.
     let ahead = Reachability::from_states(definition, run.places());
-    backends::usable(&config, settings, &ahead)
+    backends::usable(&config, settings, None, &ahead)
 }
 
 /// Returns the hint that keeps a conversation with its backend.
