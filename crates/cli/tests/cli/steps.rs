@@ -398,7 +398,7 @@ fn resumed_step_asks_for_its_missing_output() {
 fn detached_document_can_be_stopped_and_resumed() {
     let project = Project::of(&[(
         "flow.json",
-        r#"{ "steps": [ { "id": "slow", "kind": "exec", "shell": "touch started; until test -e go; do sleep 0.01; done" } ] }"#,
+        r#"{ "steps": [ { "id": "slow", "kind": "exec", "shell": "touch started; until test -e go; do test -d $PWD || exit 1; sleep 0.01; done" } ] }"#,
     )]);
     project.raymond("run flow.json -d --run-id r").prints("r\n");
     until("it has started", || project.path("started").exists());

@@ -17,9 +17,10 @@ use screen::{Gate, Terminal};
 use unicode_width::UnicodeWidthStr as _;
 
 const RAYMOND: &str = env!("CARGO_BIN_EXE_raymond");
-/// A script that waits for the file `go`.
+/// A script that waits for the file `go`, or for the end of a failed test, which removes the
+/// directory.
 const WAIT: &str =
-    "until test -e go; do sleep 0.01; done; echo \"<result>$RAYMOND_AGENT_ID</result>\"";
+    "until test -e go; do test -d $PWD || exit 1; sleep 0.01; done; echo \"<result>$RAYMOND_AGENT_ID</result>\"";
 
 /// A run whose first state forks so many workers; all of them wait for the file `go`.
 fn forking(workers: usize) -> Project {

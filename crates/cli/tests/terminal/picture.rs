@@ -27,7 +27,7 @@ fn picture_of_the_readme_is_a_real_run() {
     let project = Project::of(&[]);
     assert_eq!(project.raymond("init --from title").code(), 0);
     let directory = project.path("title");
-    let words = COMMAND.replacen("raymond", RAYMOND, 1) + " --run-id demo";
+    let words = COMMAND.replacen("raymond", RAYMOND, 1) + " --run-id title";
     let terminal = Terminal::start(&directory, &["bash", "-c", &words], &[]);
     terminal.until_shown("A night at sea (8)");
     let picture = terminal.draw(drawn);
