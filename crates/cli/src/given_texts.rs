@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::Run;
 use crate::failure::Failure;
+use crate::paths::is_read_once;
 
 /// Most bytes of a text: 64 MiB, the limit of all files that commands read.
 const MAX_BYTES: u64 = crate::documents::MAX_BYTES;
@@ -48,11 +49,6 @@ impl GivenTexts {
     pub(crate) fn to_hand_over(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("two texts can be written as JSON")
     }
-}
-
-/// Whether a file can be read only once: standard input, a pipe, or `<(…)` of a shell.
-pub(crate) fn is_read_once(path: &Path) -> bool {
-    path == Path::new("-") || path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 /// Returns the texts that the starter of this background process has read.
@@ -126,17 +122,5 @@ mod tests {
         std::fs::write(&file, b"\xff").unwrap();
         let binary = format!("--input: {} is not UTF-8", file.display());
         check(&format!("@{}", file.display()), Err(&binary));
-    }
-
-    #[test]
-    fn only_a_regular_file_is_read_again() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("replies.yaml");
-        std::fs::write(&file, "").unwrap();
-        let check = |path: &Path, expected: bool| assert_eq!(is_read_once(path), expected);
-        check(Path::new("-"), true);
-        check(Path::new("/dev/null"), true);
-        check(&file, false);
-        check(&directory.path().join("missing"), false);
     }
 }

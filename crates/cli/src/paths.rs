@@ -1,4 +1,4 @@
-//! Converts paths of the user to the absolute paths that are recorded.
+//! Paths that the user gave: the absolute paths that are recorded, and pipes.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -16,4 +16,26 @@ pub(crate) fn absolute(path: &Path) -> Result<String, Failure> {
         .into_os_string()
         .into_string()
         .map_err(|_| Failure::usage(format!("the path {named} is not UTF-8")))
+}
+
+/// Whether a file can be read only once: standard input, a pipe, or `<(…)` of a shell.
+pub(crate) fn is_read_once(path: &Path) -> bool {
+    path == Path::new("-") || path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_regular_file_is_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("replies.yaml");
+        std::fs::write(&file, "").unwrap();
+        let check = |path: &Path, expected: bool| assert_eq!(is_read_once(path), expected);
+        check(Path::new("-"), true);
+        check(Path::new("/dev/null"), true);
+        check(&file, false);
+        check(&directory.path().join("missing"), false);
+    }
 }

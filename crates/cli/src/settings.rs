@@ -17,8 +17,7 @@ use serde_json::{Map, Value};
 use crate::backends;
 use crate::config::{Layer, Sourced};
 use crate::failure::Failure;
-use crate::given_texts;
-use crate::paths::absolute;
+use crate::paths::{self, absolute};
 
 /// Applies the values of a layer to the settings.
 pub(crate) fn apply_config(mut settings: Settings, asked: &Layer) -> Result<Settings, Failure> {
@@ -27,7 +26,7 @@ pub(crate) fn apply_config(mut settings: Settings, asked: &Layer) -> Result<Sett
     asked.apply(&mut settings);
     if let Some(file) = &asked.replies {
         // A pipe has no path that a later process could open; a new run keeps a copy.
-        let is_kept = !given_texts::is_read_once(&file.value);
+        let is_kept = !paths::is_read_once(&file.value);
         settings.replies = is_kept.then(|| absolute(&file.value)).transpose()?;
     }
     // Recorded in the run, so that a replay decides the same even if a later release changes the

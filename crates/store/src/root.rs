@@ -18,7 +18,7 @@ use crate::trusted::TrustedUsers;
 /// The name of the directory.
 pub const NAME: &str = ".raymond";
 
-/// What makes a directory outside repositories a project: runs, or settings.
+/// The entries that make a directory outside repositories a project: runs, or settings.
 const PROJECT_MARKS: [&str; 2] = [NAME, "raymond.toml"];
 
 /// The file that makes git ignore the directory.
@@ -404,7 +404,7 @@ fn normalise(path: &Path) -> PathBuf {
 /// Whether a directory is a project of a trusted user. A project of anyone else is passed over: a
 /// `.raymond/` that a stranger left in `/tmp` must neither be used nor stop others below it.
 fn is_own_project(disk: &dyn Disk, trusted: TrustedUsers, directory: &Path) -> bool {
-    // A directory that everybody may write to, such as `/tmp`, is nobody's project.
+    // A directory in which every user may write, such as `/tmp`, belongs to no project.
     if disk.is_open_to_all(directory).unwrap_or(true) {
         return false;
     }

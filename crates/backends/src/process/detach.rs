@@ -23,7 +23,7 @@ pub struct Background {
     pub arguments: Vec<OsString>,
     /// The working directory.
     pub cwd: PathBuf,
-    /// What the process reads from its standard input; nothing if this is empty.
+    /// The standard input of the process; empty for none.
     pub stdin: Vec<u8>,
     /// The output files; both may be the same file.
     pub files: Files,

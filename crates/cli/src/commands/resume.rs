@@ -31,7 +31,8 @@ use crate::args::{OutputFlags, Resume};
 use crate::backends::{self, UsableBackends};
 use crate::console::{Console, Interrupt};
 use crate::failure::{Failure, print_diagnostics};
-use crate::given_texts::{GivenTexts, is_read_once};
+use crate::given_texts::GivenTexts;
+use crate::paths::is_read_once;
 use crate::{config, json as shapes, runs, settings};
 
 use super::background::{self, DriveMode};

@@ -7,7 +7,8 @@ use rustix::process::Signal;
 
 use crate::harness::{Project, until};
 
-const WAIT: &str = "until test -e go; do test -d $PWD || exit 1; sleep 0.01; done; echo '<result>done</result>'";
+const WAIT: &str =
+    "until test -e go; do test -d $PWD || exit 1; sleep 0.01; done; echo '<result>done</result>'";
 
 /// A pipe that is full already, and how much that is.
 fn full_pipe() -> (PipeReader, PipeWriter, usize) {

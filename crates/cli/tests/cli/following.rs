@@ -11,7 +11,10 @@ use crate::harness::{Project, until};
 fn gated() -> Project {
     Project::of(&[
         ("wf/START.sh", "echo '<goto>WAIT</goto>'"),
-        ("wf/WAIT.sh", "until test -e go; do test -d $PWD || exit 1; sleep 0.01; done; echo '<result>done</result>'"),
+        (
+            "wf/WAIT.sh",
+            "until test -e go; do test -d $PWD || exit 1; sleep 0.01; done; echo '<result>done</result>'",
+        ),
     ])
 }
 

@@ -57,7 +57,10 @@ fn two_hundred_parallel_runs_complete() {
     let runs = share(200);
     let project = Project::of(&[
         ("wf/START.md", "begin"),
-        ("wf/NEXT.sh", "until test -e go; do test -d $PWD || exit 1; sleep 0.1; done; echo '<goto>END</goto>'"),
+        (
+            "wf/NEXT.sh",
+            "until test -e go; do test -d $PWD || exit 1; sleep 0.1; done; echo '<goto>END</goto>'",
+        ),
         ("wf/END.md", "end"),
         (
             "replies.yaml",

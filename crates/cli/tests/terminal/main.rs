@@ -19,8 +19,7 @@ use unicode_width::UnicodeWidthStr as _;
 const RAYMOND: &str = env!("CARGO_BIN_EXE_raymond");
 /// A script that waits for the file `go`, or for the end of a failed test, which removes the
 /// directory.
-const WAIT: &str =
-    "until test -e go; do test -d $PWD || exit 1; sleep 0.01; done; echo \"<result>$RAYMOND_AGENT_ID</result>\"";
+const WAIT: &str = "until test -e go; do test -d $PWD || exit 1; sleep 0.01; done; echo \"<result>$RAYMOND_AGENT_ID</result>\"";
 
 /// A run whose first state forks so many workers; all of them wait for the file `go`.
 fn forking(workers: usize) -> Project {

@@ -40,7 +40,7 @@ struct LastReport {
 
 impl LastReport {
     /// Notes a heartbeat, and returns its progress and message. The protocol requires that progress
-    /// grows, so a heartbeat lies between the last report and the next one.
+    /// grows, so the value of a heartbeat is between the last report and the next one.
     fn beat(&mut self, now: Instant) -> (f64, String) {
         self.heartbeats += 1;
         self.at = now;

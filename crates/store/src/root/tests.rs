@@ -162,7 +162,7 @@ fn nearest_project_is_found_outside_repositories() {
 
 #[cfg(unix)]
 #[test]
-fn directory_that_all_may_write_is_no_project() {
+fn shared_directory_is_not_a_project() {
     use std::os::unix::fs::PermissionsExt as _;
     let place = tempfile::tempdir().unwrap();
     let inner = place.path().join("inner");

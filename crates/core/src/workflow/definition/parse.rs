@@ -57,7 +57,7 @@ impl Definition {
         Self::examine(files, start, platform, further).unless(is_error)
     }
 
-    /// Parses the files with which a run started. Unknown keys are no errors, because earlier
+    /// Parses the files with which a run started. Unknown keys are accepted, because earlier
     /// releases started runs with them.
     pub fn parse_pinned(
         files: Vec<SourceFile>,
