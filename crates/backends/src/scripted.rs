@@ -48,7 +48,7 @@ use replies::{Action, Reset, ScriptedFailure, ScriptedReply, key};
 pub use reply::KEYS;
 
 /// The name in workflows and flags.
-pub const NAME: &str = "scripted";
+pub const NAME: &str = BackendName::SCRIPTED;
 
 /// Effort and permissions are accepted, but no client exists that they could affect.
 pub const CAPABILITIES: &[Capability] = &[

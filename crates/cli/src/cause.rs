@@ -7,13 +7,21 @@ use raymond_core::run::Run;
 use raymond_core::text::quoted;
 use raymond_core::view::{self, Cause, Hint, Ledger, Status};
 
+use crate::local_time::date_time;
+
 /// Returns the cause of a status in one sentence without a full stop.
 pub(crate) fn sentence(run: &Run, ledger: &Ledger, status: Status) -> String {
-    let Cause { text, hint, rest } = view::why(run, ledger, status);
+    let Cause { text, hint, rest } = view::why(run, ledger, status, date_time);
     match hint {
         Some(hint) => format!("{text} ({}){rest}", hint_text(&hint, &run.id)),
         None => format!("{text}{rest}"),
     }
+}
+
+/// Returns the edit without which a resume fails in the same way again.
+pub(crate) fn needed_edit(run: &Run, status: Status) -> Option<String> {
+    let hint = (status == Status::Failed).then(|| view::needed_edit(run)).flatten()?;
+    Some(hint_text(&hint, &run.id))
 }
 
 fn hint_text(hint: &Hint, run: &RunId) -> String {

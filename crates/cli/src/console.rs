@@ -28,6 +28,7 @@ use raymond_engine::feed::{FeedItem, NoteKind, RunWatcher};
 
 use crate::args::OutputFlags;
 use crate::json::{self, Layout};
+use crate::local_time;
 use crate::sanitize::sanitized;
 use crate::secrets::redacted_json;
 use crate::{streams, suspended_owner, terminal};
@@ -152,7 +153,7 @@ impl Console {
 
     /// Returns the line for an event, unless it is below the chosen verbosity.
     fn line(&self, event: &ViewEvent, naming: BackendLabels) -> Option<Line> {
-        let mut line = words(event, naming)?.live()?;
+        let mut line = words(event, naming, local_time::date_time)?.live()?;
         // Only a user at this terminal can press Ctrl-C again; for `raymond stop` the hint would be
         // wrong.
         if let ViewEvent::StopRequested { mode: StopMode::Now, by: StopOrigin::Signal } = event
@@ -251,7 +252,7 @@ pub(crate) fn fitted_line(at: Timestamp, line: &Line, edge: usize) -> String {
     let agent = sanitized(line.agent.as_ref().map_or("·", |agent| agent.as_str()));
     let agent = agent.as_str();
     let (dimmed, named) = (Style::new().dimmed(), agent_style(agent));
-    let time = time_of_day(at, &TimeZone::system());
+    let time = local_time::time_of_day(at, &TimeZone::system());
     // A line break in foreign text must not start a line that looks like one of Raymond's, so
     // `wrapped` indents what follows.
     let taken = TEXT + agent.len().saturating_sub(16);
@@ -266,24 +267,6 @@ fn agent_style(agent: &str) -> Style {
     let Some((_, worker)) = agent.split_once('_') else { return Style::new() };
     let sum: usize = worker.bytes().map(usize::from).sum();
     COLOURS[sum % COLOURS.len()].on_default()
-}
-
-/// Formats the time of day in the given zone.
-fn time_of_day(at: Timestamp, zone: &TimeZone) -> String {
-    zoned(at, zone).strftime("%H:%M:%S").to_string()
-}
-
-/// Formats a time in the future: `14:05` if it is today, otherwise `Jan 31 09:00`.
-fn time_at(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
-    let (at, now) = (zoned(at, zone), zoned(now, zone));
-    let shape = if at.date() == now.date() { "%H:%M" } else { "%b %-d %H:%M" };
-    at.strftime(shape).to_string()
-}
-
-fn zoned(at: Timestamp, zone: &TimeZone) -> jiff::Zoned {
-    let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
-    let instant = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    instant.to_zoned(zone.clone())
 }
 
 /// Whether to draw live rows: the terminal must move the cursor, the user must want messages, and

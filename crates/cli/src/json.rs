@@ -13,11 +13,13 @@ use raymond_core::crayfish::stored::written;
 use raymond_core::ids::{AgentId, BackendName, RunId};
 use raymond_core::run::Ralph;
 use raymond_core::value::Value;
+use raymond_core::view::attempt::Attempt;
 use raymond_core::view::denied::{Denied, Group};
 use raymond_core::view::plan::Open;
-use raymond_core::view::run_view::{AgentRow, Standing};
+use raymond_core::view::run_view::{AgentCounts, AgentRow, Doing, Standing, WorkerCounts};
 use raymond_core::view::summary::Call;
 use raymond_core::view::view_event::ProgramKind;
+use raymond_core::view::words::preview;
 use raymond_core::view::{Fate, Plan, RunView, Totals};
 use raymond_engine::driver::Head;
 use raymond_store::Blobs;
@@ -80,8 +82,12 @@ pub(crate) fn run(view: &RunView, place: &StatusSummary) -> serde_json::Value {
         "backends": backends(totals),
         "estimated_usd": totals.estimated.dollars(),
         "unpriced_turns": view.unpriced,
+        "rehearsed_usd": totals.rehearsed().dollars(),
+        "reserved_usd": view.reserved().dollars(),
+        "owner": place.owner.as_ref().map(|owner| json!({ "host": owner.host, "pid": owner.pid })),
+        "tally": tally(view),
         "denied": denied(view),
-        "agents": view.by_age().into_iter().map(agent).collect::<Vec<_>>(),
+        "agents": view.by_age().into_iter().map(|(id, row)| agent(view, id, row)).collect::<Vec<_>>(),
         "ended": view.ended,
     });
     if let ProgramKind::Ralph(Ralph { until }) = &view.program {
@@ -148,7 +154,17 @@ pub(crate) fn denied(view: &RunView) -> serde_json::Value {
     groups.into_iter().map(group).collect()
 }
 
-fn agent((id, row): (&AgentId, &AgentRow)) -> serde_json::Value {
+/// Returns the numbers of agents and of workers.
+fn tally(view: &RunView) -> serde_json::Value {
+    let AgentCounts { running, queued, waiting } = view.tally();
+    let WorkerCounts { done, failed, total } = view.workers();
+    json!({
+        "running": running, "queued": queued, "waiting": waiting,
+        "workers": { "done": done, "failed": failed, "total": total },
+    })
+}
+
+fn agent(view: &RunView, id: &AgentId, row: &AgentRow) -> serde_json::Value {
     let status = match row.standing() {
         Standing::Live => "live",
         Standing::Held => "waiting: agents",
@@ -165,6 +181,38 @@ fn agent((id, row): (&AgentId, &AgentRow)) -> serde_json::Value {
         "cwd": row.cwd,
         "status": status,
         "failure": row.failure.as_ref().map(ToString::to_string),
+        "doing": match view.doing(row) {
+            Doing::Working(_) => Some("working"),
+            Doing::Waiting(_) => Some("waiting"),
+            Doing::Queued => Some("queued"),
+            Doing::Nothing => None,
+        },
+        "since": row.summary.since.to_string(),
+        "attributes": attributes(row),
+        "spent_usd": row.summary.spent.dollars(),
+        "turn": row.attempt.as_ref().map(turn),
+    })
+}
+
+fn attributes(row: &AgentRow) -> serde_json::Value {
+    let attribute = |(name, value): (&String, &Value)| {
+        let text = match value {
+            Value::Inline(text) => text.clone(),
+            // A text of more than 16 KiB does not name a part of the work.
+            Value::Blob(_) => preview(value),
+        };
+        (name.clone(), text.into())
+    };
+    serde_json::Value::Object(row.attributes.iter().map(attribute).collect())
+}
+
+/// Returns the turn in flight.
+fn turn(attempt: &Attempt) -> serde_json::Value {
+    json!({
+        "turn": attempt.turn,
+        "attempt": attempt.number,
+        "started_at": attempt.started.to_string(),
+        "share_usd": attempt.share.map(Micros::dollars),
     })
 }
 

@@ -16,6 +16,7 @@ macro_rules! say {
 }
 pub(crate) use say;
 
+mod activity;
 mod args;
 mod backends;
 mod cause;
@@ -32,6 +33,7 @@ mod given_texts;
 mod health;
 mod interrupts;
 mod json;
+mod local_time;
 mod next_command;
 mod paths;
 mod probe;

@@ -4,7 +4,8 @@
 //! `raymond_engine::inspect`; this module only tells apart runs that never started, lost their
 //! journal or cannot be read.
 
-use std::path::PathBuf;
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
 
 use raymond_core::ids::RunId;
 use raymond_core::run::Record;
@@ -149,8 +150,17 @@ pub(crate) fn read_all(project: &Project) -> Result<AllRuns, Failure> {
         }
     }
     // By recorded time and not by file time, which a copy or a resume changes.
-    all.looks.sort_by_key(|look| std::cmp::Reverse(look.head.ledger.started_at));
+    all.looks.sort_by_key(|look| Reverse(look.head.ledger.started_at));
     Ok(all)
+}
+
+/// Returns the path of a workflow, relative to the project if it is inside. The journal contains
+/// absolute paths, which are too long for a table.
+pub(crate) fn relative_workflow(workflow: &str, project: &Path) -> String {
+    match Path::new(workflow).strip_prefix(project) {
+        Ok(path) if !path.as_os_str().is_empty() => path.display().to_string(),
+        Ok(_) | Err(_) => workflow.to_owned(),
+    }
 }
 
 /// Finds the only run that is unfinished and has no owner.
@@ -181,13 +191,34 @@ fn no_runs(project: &Project) -> Failure {
         .hint("`raymond run WORKFLOW` starts one; `raymond init` writes a first workflow")
 }
 
+/// Finds the run that started last, without folding every run.
 fn last(project: &Project) -> Result<RunId, Failure> {
-    let AllRuns { looks, unreadable, .. } = read_all(project)?;
-    match (looks.first(), unreadable.is_empty()) {
-        (Some(look), _) => Ok(look.header.run.clone()),
-        (None, true) => Err(no_runs(project)),
-        (None, false) => {
-            Err(Failure::usage("could not read any run of this project").hint("see `raymond list`"))
+    let (mut runs, mut is_any_unreadable) = (Vec::new(), false);
+    for run in project.runs()? {
+        // Only a few bytes of most runs are read. A run whose beginning cannot be parsed is read
+        // completely, because it may be readable after all.
+        let started = inspect::unverified_start(project, &run).or_else(|| {
+            let Examined::Readable(look) = examine(project, &run) else { return None };
+            Some(look.head.ledger.started_at)
+        });
+        runs.push((started, run));
+    }
+    // By recorded time and not by file time, which a copy or a resume changes.
+    runs.sort_by_key(|(started, _)| Reverse(*started));
+    for (_, run) in runs {
+        // A damaged first record can name any time, but such a run does not count as readable.
+        match examine(project, &run) {
+            Examined::Readable(_) => return Ok(run),
+            Examined::NeverStarted => {}
+            Examined::Damaged(_) | Examined::Lost | Examined::Unreadable(_) => {
+                is_any_unreadable = true;
+            }
         }
     }
+    if is_any_unreadable {
+        return Err(
+            Failure::usage("could not read any run of this project").hint("see `raymond list`")
+        );
+    }
+    Err(no_runs(project))
 }

@@ -32,6 +32,10 @@ pub(crate) struct StatusSummary {
     /// The reason, as one sentence without a full stop.
     pub(crate) why: String,
     pub(crate) next_command: String,
+    /// The edit without which the next command fails in the same way again.
+    pub(crate) needed_edit: Option<String>,
+    /// The process that drives the run.
+    pub(crate) owner: Option<Process>,
     /// Whether the next command resumes the run.
     resumes: bool,
     /// The command lines of leftover processes; empty unless `with_processes` searched for them.
@@ -59,13 +63,16 @@ impl StatusSummary {
         let next_command = sanitized(&next_command::line(&next, Takeover::Never, run, ledger));
         let why = sanitized(&cause::sentence(run, ledger, status));
         let resumes = matches!(next, NextCommand::Resume(_) | NextCommand::ResumeWithBudget { .. });
-        Self { status, why, next_command, resumes, left_running: Vec::new() }
+        let needed_edit = cause::needed_edit(run, status).map(|edit| sanitized(&edit));
+        let (owner, left_running) = (None, Vec::new());
+        Self { status, why, next_command, needed_edit, owner, resumes, left_running }
     }
 
     /// Returns the summary of a run that was read: its journal may be damaged, its states edited.
     pub(crate) fn seen(project: &Project, seen: &Inspection) -> Self {
         let run = &seen.head.run;
-        match &seen.journal.tail {
+        let owner = seen.owner.as_ref().map(|owner| owner.process.clone());
+        let summary = match &seen.journal.tail {
             Tail::Clean | Tail::Torn(_) => {
                 let states = states(project, run);
                 Self::with_states(&seen.head, seen.status, states)
@@ -80,10 +87,13 @@ impl StatusSummary {
                     0 | 1 => "raymond run WORKFLOW".to_owned(),
                     seq => format!("raymond resume {} --truncate-to {}", run.id, seq - 1),
                 },
+                needed_edit: None,
+                owner: None,
                 resumes: damaged.seq > 1,
                 left_running: Vec::new(),
             },
-        }
+        };
+        Self { owner, ..summary }
     }
 
     /// Adds the next command if the owner is suspended, or on another host: only the user knows

@@ -153,6 +153,12 @@ impl RunId {
     pub const MAX: usize = 128;
 }
 
+impl BackendName {
+    /// The backend that plays replies from a file. Its costs are part of the replies, so they are
+    /// not money.
+    pub const SCRIPTED: &str = "scripted";
+}
+
 /// The name of a run before its first record.
 impl Default for RunId {
     fn default() -> Self {

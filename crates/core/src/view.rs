@@ -14,6 +14,8 @@
 //! - [`plan`]: the effect of a resume
 //! - [`backend_labels`], [`denied`]: backend names, denied tools
 
+use crate::time::Timestamp;
+
 pub mod attempt;
 pub mod backend_labels;
 pub mod costs;
@@ -45,8 +47,11 @@ pub use run_view::RunView;
 pub use status::{Owner, Status, Waiting, status};
 pub use totals::Totals;
 pub use view_event::ViewEvent;
-pub use why::{Cause, Hint, collected, why};
+pub use why::{Cause, Hint, collected, needed_edit, why};
 pub use words::{Audience, Line, Weight, words};
+
+/// Formats a time for a reader. The core knows no time zone.
+pub type TimeFormat = fn(Timestamp) -> String;
 
 #[cfg(test)]
 mod tests;

@@ -9,11 +9,14 @@ use std::path::PathBuf;
 use raymond_backends::process::{Leftover, Marker, find_escaped, leftovers};
 use raymond_core::ids::RunId;
 use raymond_core::run::{Header, Record, effect};
+use raymond_core::time::Timestamp;
 use raymond_core::view::{self, Status};
+use raymond_store::disk;
 use raymond_store::host::{Host as _, Life, ThisHost};
 use raymond_store::journal::{self, Read};
 use raymond_store::lock::{Owner, Takeover};
 use raymond_store::{Journal, Lock, lock};
+use serde::Deserialize;
 
 use crate::driver::Head;
 use crate::fold::{self, FoldError};
@@ -75,6 +78,24 @@ pub fn inspect(project: &Project, run: &RunId) -> Result<Inspection, InspectErro
     let alive = if owner.is_some() { view::Owner::Alive } else { view::Owner::Gone };
     let status = view::status(&head.run, alive);
     Ok(Inspection { header, head, journal: read, owner, status })
+}
+
+/// Returns when a run started, from its first record alone. The record is not verified: `None` and
+/// a wrong time are possible for a damaged journal.
+pub fn unverified_start(project: &Project, run: &RunId) -> Option<Timestamp> {
+    #[derive(Deserialize)]
+    struct FirstRecord {
+        at: Timestamp,
+    }
+    // Bytes. A record contains texts of at most 16 KiB each; the first record has few of them.
+    const BEGINNING: usize = 256 * 1024;
+    let mut file = project.disk.open(&project.paths(run).journal, disk::Open::Read).ok()?;
+    let size = usize::try_from(file.size().ok()?).unwrap_or(BEGINNING).min(BEGINNING);
+    let mut bytes = vec![0; size];
+    let read = file.read_at(0, &mut bytes).ok()?;
+    // The first line is the header.
+    let line = bytes[..read].split_inclusive(|byte| *byte == b'\n').nth(1)?;
+    Some(serde_json::from_slice::<FirstRecord>(line).ok()?.at)
 }
 
 /// Returns the path of the snapshot if it can be trusted. A snapshot that came with the repository
@@ -162,7 +183,6 @@ mod tests {
 
     use raymond_core::run::start::Start;
     use raymond_core::run::{Event, Input, RecordStep, Settings, record};
-    use raymond_core::time::Timestamp;
     use raymond_store::Root;
     use raymond_store::disk::Files;
 

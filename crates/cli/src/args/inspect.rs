@@ -38,8 +38,29 @@ pub(crate) struct Show {
     pub(crate) json: bool,
 }
 
+/// The words of `Status::as_str`.
+const STATUSES: [&str; 8] = [
+    "running",
+    "waiting",
+    "completed",
+    "failed",
+    "over_budget",
+    "cancelled",
+    "stopped",
+    "interrupted",
+];
+
 #[derive(Debug, Args)]
 pub(crate) struct List {
+    /// List only runs with this status (can be repeated)
+    #[arg(long, value_name = "STATUS", value_parser = STATUSES)]
+    pub(crate) status: Vec<String>,
+    /// List only runs of this workflow (its path or the end of it)
+    #[arg(long, value_name = "WORKFLOW")]
+    pub(crate) workflow: Option<String>,
+    /// List only runs that started in the last DURATION, such as 7d
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) since: Option<Span>,
     /// Print one JSON array
     #[arg(long)]
     pub(crate) json: bool,

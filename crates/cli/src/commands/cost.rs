@@ -5,7 +5,6 @@
 //! prices.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use raymond_core::prices::PRICES_AS_OF;
 use raymond_core::text::counted;
@@ -103,18 +102,10 @@ fn count(project: &Project, seen: &Inspection, query: &CostQuery) -> Result<Cost
     // The journal contains absolute paths, which are too long for a table.
     if query.by == By::Workflow {
         let root = project.root.project();
-        let relative = |row: Row| Row { name: below(&row.name, root), ..row };
+        let relative = |row: Row| Row { name: runs::relative_workflow(&row.name, root), ..row };
         costs.rows = costs.rows.into_iter().map(|(row, tally)| (relative(row), tally)).collect();
     }
     Ok(costs)
-}
-
-/// Returns the path relative to the project if it is inside.
-fn below(workflow: &str, root: &Path) -> String {
-    match Path::new(workflow).strip_prefix(root) {
-        Ok(path) if !path.as_os_str().is_empty() => path.display().to_string(),
-        Ok(_) | Err(_) => workflow.to_owned(),
-    }
 }
 
 /// ```text

@@ -16,6 +16,7 @@ use serde_json::json;
 
 use crate::args::Prune;
 use crate::failure::Failure;
+use crate::local_time::date_time;
 use crate::runs;
 
 use super::{print_json, print_text};
@@ -101,12 +102,12 @@ fn refused(error: DiscardError, run_to_delete: &RunToDelete) -> Failure {
     }
 }
 
-/// `deleted review-20260102-k3f9   completed    2026-01-02T10:00  1.2 MiB`
+/// `deleted review-20260102-k3f9   completed    2026-01-02 10:00 CET  1.2 MiB`
 fn line(verb: &str, run_to_delete: &RunToDelete) -> String {
     let RunToDelete { run, status, last, size, .. } = run_to_delete;
-    let last = last.map(|last| last.to_string()[..16].to_owned()).unwrap_or_default();
+    let last = last.map(date_time).unwrap_or_default();
     let size = bytes(*size);
-    format!("{verb} {run:<40} {status:<13} {last:<16}  {size}\n")
+    format!("{verb} {run:<40} {status:<13} {last:<20}  {size}\n")
 }
 
 /// Prints the totals, and how to delete more.

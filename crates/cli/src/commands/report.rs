@@ -10,6 +10,7 @@ use raymond_engine::driver::Head;
 use raymond_engine::runner::Signal;
 use raymond_store::Blobs;
 
+use crate::args::OutputFlags;
 use crate::console::AlreadyShown;
 use crate::failure::Failure;
 use crate::sanitize::styled;
@@ -33,8 +34,27 @@ pub(super) fn report(
     for line in (Summary { head, view: &view, place: &place, said, columns, edge }).lines() {
         streams::print_error_line(&styled(&line));
     }
+    print_result(head, &place, blobs, output)
+}
+
+/// Prints the result of a run that ended before, without a summary.
+pub(super) fn report_result(
+    head: &Head,
+    status: Status,
+    blobs: &Blobs,
+    output: OutputFlags,
+) -> Result<(), Failure> {
+    print_result(head, &StatusSummary::of(head, status), blobs, output)
+}
+
+fn print_result(
+    head: &Head,
+    place: &StatusSummary,
+    blobs: &Blobs,
+    output: OutputFlags,
+) -> Result<(), Failure> {
     match (output.json, output.events) {
-        (true, _) => result::print_run(head, &place, blobs),
+        (true, _) => result::print_run(head, place, blobs),
         // With `--events`, stdout contains only lines of JSON.
         (false, true) => Ok(()),
         (false, false) => result::print_main(head, blobs),
@@ -48,6 +68,20 @@ pub(super) const fn exit_code(status: Status, signal: Option<Signal>) -> u8 {
         (Status::Stopped | Status::Interrupted, Some(Signal::Terminate)) => 143,
         (Status::Stopped | Status::Interrupted, Some(Signal::HangUp)) => 129,
         (status, _) => status.exit_code(),
+    }
+}
+
+/// Returns the meaning of the spent amount. Replies from a file cost no money.
+pub(super) fn basis(view: &RunView) -> String {
+    let rehearsed = view.totals.rehearsed();
+    if view.spent == Micros::ZERO {
+        String::new()
+    } else if rehearsed == view.spent {
+        " (rehearsal)".to_owned()
+    } else if rehearsed > Micros::ZERO {
+        format!(" (list prices; {rehearsed} of it rehearsed)")
+    } else {
+        " (list prices)".to_owned()
     }
 }
 

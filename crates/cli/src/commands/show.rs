@@ -11,7 +11,7 @@ use crate::args::Show;
 use crate::failure::Failure;
 use crate::sanitize::sanitized;
 use crate::status_summary::StatusSummary;
-use crate::{console, json as shapes, runs, terminal};
+use crate::{console, json as shapes, local_time, runs, terminal};
 
 use super::{print_styled, result};
 
@@ -38,7 +38,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
                 text.push_str(&said(&step.cause, &blobs));
             }
             let noted = step.events.iter().filter_map(|event| view.note(record.at, event));
-            let lines = noted.filter_map(|event| words(&event, naming));
+            let lines = noted.filter_map(|event| words(&event, naming, local_time::date_time));
             for line in lines.filter(|line| line.weight >= least) {
                 text.push_str(&console::fitted_line(record.at, &line, edge));
                 text.push('\n');

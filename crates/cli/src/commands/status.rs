@@ -1,20 +1,31 @@
 //! `raymond status`: shows the status of a run and the next command.
 
-use raymond_core::ids::AgentId;
+use std::collections::BTreeMap;
+
+use jiff::tz::TimeZone;
+use raymond_core::agent::Location;
+use raymond_core::budget::Micros;
+use raymond_core::ids::{AgentId, StateName};
 use raymond_core::text::counted;
-use raymond_core::view::run_view::{AgentRow, Standing};
+use raymond_core::time::Timestamp;
+use raymond_core::view::run_view::{AgentCounts, AgentRow, Doing, Standing, Wait, WorkerCounts};
 use raymond_core::view::view_event::ProgramKind;
 use raymond_core::view::{RunView, Totals};
+use raymond_core::workflow::State;
+use raymond_engine::clock;
 use raymond_engine::driver::Head;
 use raymond_engine::inspect::Inspection as Seen;
 use raymond_engine::observe;
+use raymond_engine::pin::Pin;
 use raymond_store::Blobs;
+use raymond_store::host::Process;
 
 use crate::args::RunArgument;
 use crate::failure::Failure;
-use crate::runs;
+use crate::local_time::{self, between, in_seconds};
 use crate::sanitize::{sanitized, truncate_end};
 use crate::status_summary::StatusSummary;
+use crate::{activity, runs};
 
 use super::{print_text, report, result};
 
@@ -47,12 +58,17 @@ fn text(seen: &Seen, summary: &StatusSummary, blobs: &Blobs) -> String {
         format!("  → {}", summary.next_command),
         format!("  {}", counts(&view).join(" · ")),
     ];
+    lines.extend(tally(&view).map(|tally| format!("  {tally}")));
     lines.extend(backends(&view).map(|backends| format!("  {backends}")));
     if let Some(owner) = &seen.owner {
-        lines.push(format!("  driven by process {} on {}", owner.process.pid, owner.process.host));
+        let since = local_time::date_time(Timestamp(owner.since));
+        let Process { pid, host, .. } = &owner.process;
+        lines.push(format!("  owner: process {pid} on {host} since {since}"));
     }
     lines.extend(summary.left_running.iter().map(|command| format!("  left running: {command}")));
-    lines.extend(agents(&view).into_iter().map(|line| format!("  {line}")));
+    lines.extend(
+        agents(&view, &descriptions(seen, blobs)).into_iter().map(|line| format!("  {line}")),
+    );
     lines.extend(returned(&seen.head, blobs).into_iter().map(|line| format!("  {line}")));
     lines.push(String::new());
     lines.join("\n")
@@ -62,11 +78,38 @@ fn text(seen: &Seen, summary: &StatusSummary, blobs: &Blobs) -> String {
 fn counts(view: &RunView) -> Vec<String> {
     let cap = view.cap().map_or_else(|| "no cap".to_owned(), |cap| format!("of {cap}"));
     let spends = !view.program.is_answered_by_caller();
-    let mut counts: Vec<String> =
-        spends.then(|| format!("spent {} {cap}", view.spent)).into_iter().collect();
+    let mut counts: Vec<String> = spends
+        .then(|| format!("spent {} {cap}{}", view.spent, rehearsal(view)))
+        .into_iter()
+        .collect();
+    let reserved = view.reserved();
+    counts.extend((reserved > Micros::ZERO).then(|| format!("{reserved} reserved")));
     counts.extend([turns(&view.totals), counted(view.visits, "visit")]);
     counts.extend(report::uncertain(view));
     counts
+}
+
+/// Returns a note about costs that nobody pays.
+fn rehearsal(view: &RunView) -> String {
+    let rehearsed = view.totals.rehearsed();
+    match rehearsed {
+        Micros::ZERO => String::new(),
+        _ if rehearsed == view.spent => " (rehearsal)".to_owned(),
+        _ => format!(" ({rehearsed} of it rehearsed)"),
+    }
+}
+
+/// Formats `2 running · 1 queued · 3 of 12 workers done, 1 failed`.
+fn tally(view: &RunView) -> Option<String> {
+    let AgentCounts { running, queued, waiting } = view.tally();
+    let number = |count: usize, word: &str| (count > 0).then(|| format!("{count} {word}"));
+    let WorkerCounts { done, failed, total } = view.workers();
+    let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+    let workers = (total > 0).then(|| format!("{done} of {total} workers done{failures}"));
+    let parts =
+        [number(running, "running"), number(queued, "queued"), number(waiting, "waiting"), workers];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
 /// Formats `6 turns, 4 paid`; `cost` counts the paid ones.
@@ -87,10 +130,13 @@ fn backends(view: &RunView) -> Option<String> {
 }
 
 /// Returns a line for each live or failed agent, up to a limit.
-fn agents(view: &RunView) -> Vec<String> {
+fn agents(view: &RunView, descriptions: &Descriptions) -> Vec<String> {
     let agents = view.by_age();
-    let mut lines: Vec<String> =
-        agents.iter().take(MOST_AGENTS).map(|(id, row)| line(view, id, row)).collect();
+    let mut lines: Vec<String> = agents
+        .iter()
+        .take(MOST_AGENTS)
+        .map(|(id, row)| line(view, id, row, descriptions))
+        .collect();
     if agents.len() > MOST_AGENTS {
         lines.push(format!("… and {} more", agents.len() - MOST_AGENTS));
     }
@@ -119,7 +165,21 @@ fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
     lines
 }
 
-fn line(view: &RunView, id: &AgentId, row: &AgentRow) -> String {
+/// The `description` of each state.
+type Descriptions = BTreeMap<StateName, String>;
+
+/// Returns the descriptions of the pinned states. They only help, so an unreadable definition has
+/// none.
+fn descriptions(seen: &Seen, blobs: &Blobs) -> Descriptions {
+    let pinned = Pin::load(&seen.head.run.manifest, blobs);
+    let definition = pinned.and_then(|pinned| pinned.definition());
+    let states = definition.map(|definition| definition.states).unwrap_or_default();
+    let described =
+        |(name, state): (StateName, State)| Some((name, state.front.description.clone()?));
+    states.into_iter().filter_map(described).collect()
+}
+
+fn line(view: &RunView, id: &AgentId, row: &AgentRow, descriptions: &Descriptions) -> String {
     let status = match (row.standing(), &row.failure) {
         (_, Some(failure)) => format!("  failed: {}", sanitized(&failure.to_string())),
         (Standing::Held, None) => "  waiting: agents".to_owned(),
@@ -136,5 +196,21 @@ fn line(view: &RunView, id: &AgentId, row: &AgentRow) -> String {
     };
     let backend = view.naming().label(row.answering());
     let backend = backend.map(|backend| format!("  {backend}")).unwrap_or_default();
-    format!("{id:<16} {}{visit}{depth}{backend}{status}", row.place_name())
+    let item = row.item().map(|item| format!("  {}", sanitized(&item))).unwrap_or_default();
+    let doing = format!("{}{status}", doing(view, row));
+    let described = row.summary.location.as_ref().and_then(Location::state);
+    let described = described.and_then(|state| descriptions.get(state));
+    let described = described.map(|text| format!("  ({})", sanitized(text))).unwrap_or_default();
+    format!("{id:<16} {}{visit}{depth}{item}{backend}{doing}{described}", row.place_name())
+}
+
+/// Formats `  works for 4m 12s`. A held fork is described by its standing.
+fn doing(view: &RunView, row: &AgentRow) -> String {
+    let doing = view.doing(row);
+    if matches!(doing, Doing::Nothing | Doing::Waiting(Wait::Workers)) {
+        return String::new();
+    }
+    let now = clock::now();
+    let words = activity::describe(row, &doing, now, &TimeZone::system());
+    format!("  {} for {}", sanitized(&words), in_seconds(between(row.summary.since, now)))
 }

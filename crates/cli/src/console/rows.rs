@@ -9,13 +9,15 @@ use jiff::tz::TimeZone;
 use raymond_core::budget::Micros;
 use raymond_core::ids::AgentId;
 use raymond_core::text::joined_words;
-use raymond_core::time::{Span, Timestamp};
+use raymond_core::time::Timestamp;
 use raymond_core::view::RunView;
-use raymond_core::view::run_view::{Activity, AgentCounts, AgentRow, Course, Doing, Wait};
+use raymond_core::view::run_view::{AgentCounts, AgentRow, Course, Doing};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{Interrupt, agent_style, time_at};
-use crate::sanitize::{elapsed, pad, sanitized, truncate_end, truncate_start};
+use super::{Interrupt, agent_style};
+use crate::activity;
+use crate::local_time::{age, between, in_seconds};
+use crate::sanitize::{pad, sanitized, truncate_end, truncate_start};
 use crate::terminal::Size;
 
 /// Columns below which the costs of agents are omitted.
@@ -106,6 +108,8 @@ impl Cells {
             Some((state, 1)) => state.stem(),
             Some((state, visit)) => format!("{} #{visit}", state.stem()),
         };
+        // The attributes say which part of the work a worker has.
+        let state = [state].into_iter().chain(row.item()).collect::<Vec<_>>().join(" ");
         let (mark, style) = match doing {
             Doing::Waiting(_) => ("·", AnsiColor::Yellow.on_default()),
             Doing::Working(_) | Doing::Queued | Doing::Nothing => ("▸", Style::new()),
@@ -115,38 +119,13 @@ impl Cells {
             style,
             agent: sanitized(agent.as_str()),
             state: one_line(&state),
-            activity: one_line(&activity(row, doing, scene)),
+            activity: one_line(&activity::describe(row, doing, scene.now, &scene.zone)),
             age: age(between(row.summary.since, scene.now)),
             spent: match row.summary.spent {
                 Micros::ZERO => String::new(),
                 spent => spent.to_string(),
             },
         }
-    }
-}
-
-/// Describes the activity of an agent.
-fn activity(row: &AgentRow, doing: &Doing, scene: &Scene) -> String {
-    match doing {
-        Doing::Working(Activity::Script) => "runs".to_owned(),
-        Doing::Working(Activity::Prompt(Some(backend))) => format!("{backend} works"),
-        Doing::Working(Activity::Prompt(None)) => "works".to_owned(),
-        Doing::Working(Activity::Reminder) => "was reminded".to_owned(),
-        // A path below the agent's directory needs only its name.
-        Doing::Working(Activity::Seen(what)) => what.replace(&format!("({}/", row.cwd), "("),
-        Doing::Waiting(Wait::Retry(until)) => {
-            format!("tries again in {}", age(between(scene.now, *until)))
-        }
-        Doing::Waiting(Wait::Workers) => "waits until workers end".to_owned(),
-        Doing::Waiting(Wait::Answer) => "waits for an answer".to_owned(),
-        Doing::Waiting(Wait::Quota(backend, until)) => {
-            format!("usage limit of {backend} until {}", time_at(*until, scene.now, &scene.zone))
-        }
-        Doing::Waiting(Wait::Environment) => {
-            "waiting for disk space or another resource of the machine".to_owned()
-        }
-        Doing::Waiting(Wait::Login(backend)) => format!("waits for a login to {backend}"),
-        Doing::Queued | Doing::Nothing => String::new(),
     }
 }
 
@@ -210,6 +189,11 @@ fn footer(view: &RunView, scene: &Scene, columns: usize) -> String {
         Some(cap) => format!("{} of {cap}", view.spent),
         None => format!("{} spent", view.spent),
     };
+    let reserved = view.reserved();
+    let reserved = (reserved > Micros::ZERO).then(|| format!("{reserved} reserved"));
+    let workers = view.workers();
+    let workers =
+        (workers.total > 0).then(|| format!("{} of {} workers done", workers.done, workers.total));
     let number = |count: usize, word: &str| (count > 0).then(|| format!("{count} {word}"));
     let interrupt = match (view.course, scene.interrupt) {
         // The rows of an ended run are about to disappear: Ctrl-C has no effect on the run.
@@ -220,38 +204,39 @@ fn footer(view: &RunView, scene: &Scene, columns: usize) -> String {
     };
     let parts = [
         Some(money),
+        reserved,
         number(running, "running"),
         number(queued, "queued"),
         number(waiting, "waiting"),
         Some(in_seconds(between(view.totals.driven_since, scene.now))),
+        workers,
         interrupt.map(str::to_owned),
     ];
+    // The first parts to omit: the others tell how the run continues.
+    let omitted: [&[usize]; 3] = [&[], &[RESERVED], &[RESERVED, WORKERS]];
+    let texts = omitted.map(|omitted| {
+        let kept = parts.iter().enumerate().filter(|(place, _)| !omitted.contains(place));
+        joined(kept.filter_map(|(_, part)| part.as_deref()), columns)
+    });
+    let fits = |text: &&(String, bool)| text.1;
+    texts.iter().find(fits).unwrap_or(&texts[2]).0.clone()
+}
+
+/// The places of two parts of the footer.
+const RESERVED: usize = 1;
+const WORKERS: usize = 6;
+
+/// Joins parts as far as they fit, and returns whether all do.
+fn joined<'p>(parts: impl Iterator<Item = &'p str>, columns: usize) -> (String, bool) {
     let mut text = GAP.to_owned();
-    for (place, part) in parts.into_iter().flatten().enumerate() {
+    for (place, part) in parts.enumerate() {
         let longer = format!("{text}{}{part}", if place > 0 { " · " } else { "" });
         if longer.width() > columns {
-            break;
+            return (text, false);
         }
         text = longer;
     }
-    text
-}
-
-/// Formats `12s`, `4m 12s`, `2h 03m`: without tenths, because rows are drawn once a second.
-fn in_seconds(Span(milliseconds): Span) -> String {
-    match milliseconds / 1000 {
-        seconds @ 0..60 => format!("{seconds}s"),
-        _ => elapsed(Span(milliseconds)),
-    }
-}
-
-/// `12s`, `4m12s`, `2h03m`
-fn age(span: Span) -> String {
-    in_seconds(span).replace(' ', "")
-}
-
-fn between(earlier: Timestamp, later: Timestamp) -> Span {
-    Span(later.0.saturating_sub(earlier.0))
+    (text, true)
 }
 
 /// Returns the text in one line, without control characters and secrets.

@@ -288,7 +288,7 @@ fn leftovers_are_ended_only_with_fix() {
     assert_eq!(remedy.as_deref(), Some(way));
     let (_, text, remedy) = &found(&project, "runs")[1];
     let way = (text.as_str(), remedy.as_deref());
-    let interrupted = "r: interrupted: its process died with 1 turn in flight";
+    let interrupted = "r: interrupted: its owner died with 1 unfinished turn";
     assert_eq!(way, (interrupted, Some("raymond resume r")));
     assert_eq!(project.processes("r").len(), 2, "looking ends nothing");
     let records = project.records("r").len();

@@ -25,7 +25,7 @@ fn is_waiting(project: &Project, run: &str) -> bool {
 /// The process that drives a run.
 fn owner(project: &Project, run: &str) -> Option<u32> {
     let status = project.raymond(&format!("status {run}")).stdout;
-    let line = status.lines().find_map(|line| line.trim().strip_prefix("driven by process "))?;
+    let line = status.lines().find_map(|line| line.trim().strip_prefix("owner: process "))?;
     line.split(' ').next()?.parse().ok()
 }
 
@@ -97,7 +97,7 @@ fn attach_exits_with_the_code_of_the_run() {
     until("it is attached", || attached.stderr_contains("r: running"));
     running.signal(Signal::KILL);
     running.wait();
-    attached.wait().mentions(130, &["interrupted: its process died", "raymond resume r"]);
+    attached.wait().mentions(130, &["interrupted: its owner died", "raymond resume r"]);
     project.write("bad/START.sh", "exit 1");
     project.raymond("run bad --run-id b");
     project.raymond("attach b").mentions(1, &["failed: main failed at START.sh"]);

@@ -3,7 +3,7 @@
 use std::fs;
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{Project, Running, until};
 
@@ -78,13 +78,14 @@ fn status_shows_agents_and_next_command() {
 ",
     );
     let object = project.raymond("status one-bad --json").json();
-    assert_eq!(
-        object["agents"],
-        json!([{
-            "id": "main", "parent": null, "state": "START.sh", "visit": 1, "depth": 0, "stack": [],
-            "backend": null, "cwd": "/project", "status": "failed", "failure": "script: exit status 1: why",
-        }])
-    );
+    let expected = json!({
+        "id": "main", "parent": null, "state": "START.sh", "visit": 1, "depth": 0, "stack": [],
+        "backend": null, "cwd": "/project", "status": "failed", "failure": "script: exit status 1: why",
+        "doing": null, "attributes": {}, "spent_usd": 0.0, "turn": null,
+    });
+    let agent = object["agents"][0].as_object().unwrap();
+    let known = agent.iter().filter(|(field, _)| *field != "since");
+    assert_eq!(Value::Object(known.map(|(k, v)| (k.clone(), v.clone())).collect()), expected);
     assert_eq!((&object["run_id"], &object["status"]), (&json!("one-bad"), &json!("failed")));
     assert_eq!((&object["spent_usd"], &object["budget_usd"]), (&json!(0.0), &json!(10.0)));
 }
@@ -149,8 +150,9 @@ fn list_shows_last_run_first_and_names_unreadable() {
     output.says(0, "broken: unreadable; see `raymond status broken`");
     let lines: Vec<Vec<&str>> =
         output.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!((lines[0][0], lines[0][1]), ("one-bad", "failed"));
-    assert_eq!((lines[1][0], lines[1][1]), ("one-good", "completed"));
+    assert_eq!(lines[0], ["RUN", "STATUS", "STARTED", "AGE", "COST", "WORKFLOW", "REASON"]);
+    assert_eq!((lines[1][0], lines[1][1]), ("one-bad", "failed"));
+    assert_eq!((lines[2][0], lines[2][1]), ("one-good", "completed"));
     let output = project.raymond("list --json");
     output.says(0, "broken: unreadable; see `raymond status broken`");
     let ids: Vec<String> = output
@@ -172,11 +174,61 @@ fn list_shows_until_when_a_run_waits() {
     let words = "run flow --run-id r --replies replies.yaml --no-wait";
     project.raymond(words).mentions(4, &["usage limit"]);
     let list = project.raymond("list").stdout;
-    let row: Vec<&str> = list.split_whitespace().collect();
+    let row: Vec<&str> = list.lines().nth(1).unwrap().split_whitespace().collect();
     assert_eq!(row[..2], ["r", "waiting"]);
     let why = project.raymond("why r").stdout;
-    let until = why.split("until ").nth(1).and_then(|rest| rest.get(..19)).unwrap();
-    assert_eq!(row[3..], ["$0.00", "until", until]);
+    let reason = why.lines().next().unwrap().strip_prefix("waiting: ").unwrap();
+    assert!(reason.contains(" is reached until "), "{why}");
+    assert!(list.contains(reason), "{list}");
+}
+
+#[test]
+fn list_is_filtered_by_status_workflow_and_age() {
+    let project = two_runs();
+    let check = |flags: &str, expected: &[&str]| {
+        let output = project.raymond(&format!("list {flags}"));
+        let ids: Vec<&str> =
+            output.stdout.lines().skip(1).map(|line| line.split(' ').next().unwrap()).collect();
+        assert_eq!(ids, expected, "{flags}: {output:?}");
+    };
+    check("--status failed", &["one-bad"]);
+    check("--status failed --status completed", &["one-bad", "one-good"]);
+    check("--workflow good", &["one-good"]);
+    check("--since 1h", &["one-bad", "one-good"]);
+    check("--since 1h --status failed --workflow good", &[]);
+    project.raymond("list --status failed --workflow good").says(0, "no run matches");
+    project.raymond("list --status broken").mentions(2, &["over_budget"]);
+}
+
+#[test]
+fn status_shows_the_item_of_each_worker() {
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<fork next=\"END\" area=\"parser\">CHECK</fork>'"),
+        (
+            "wf/CHECK.sh",
+            "touch began; until test -e quick; do sleep 0.01; done; echo '<result>w</result>'",
+        ),
+        ("wf/END.md", "---\ndescription: Collects the findings\n---\nwait"),
+        ("r.yaml", "END: { hang: true }"),
+    ]);
+    let running = project.start("run wf --replies r.yaml --run-id r");
+    until("both work", || project.events("r", "turn_started").len() == 3);
+    let seen = project.raymond("status r").stdout;
+    assert!(seen.contains("  2 running · 0 of 1 workers done\n"), "{seen}");
+    assert!(seen.contains("  main_check1      CHECK.sh #1  area=parser  runs for "), "{seen}");
+    assert!(seen.contains("(Collects the findings)\n"), "{seen}");
+    let object = project.raymond("status r --json").json();
+    let worker = &object["agents"][1];
+    assert_eq!(worker["attributes"], json!({ "area": "parser" }));
+    assert_eq!((&worker["doing"], &worker["parent"]), (&json!("working"), &json!("main")));
+    assert_eq!(worker["turn"]["attempt"], 1);
+    assert_eq!(object["tally"]["running"], 2);
+    assert_eq!(object["tally"]["workers"], json!({ "done": 0, "failed": 0, "total": 1 }));
+    assert_eq!(object["reserved_usd"], 5.0);
+    assert!(object["owner"]["pid"].is_u64(), "{object}");
+    project.raymond("stop r").mentions(0, &[]);
+    drop(running);
+    assert_eq!(project.raymond("status r --json").json()["owner"], json!(null));
 }
 
 #[test]

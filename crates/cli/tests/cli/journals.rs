@@ -148,7 +148,10 @@ fn leftover_processes_with_damaged_journal_can_be_ended() {
         running.wait();
         flip(&project, 2);
         let list = project.raymond("list").stdout;
-        assert!(list.contains("  damaged  1 left running\n"), "{list}");
+        assert!(
+            list.contains("its journal is damaged: ") && list.contains("; 1 left running\n"),
+            "{list}"
+        );
         let damage = "its checksum is wrong); 1 good record before it";
         project.raymond("cost r").mentions(0, &["only the records before the damage", damage]);
         project.raymond(command).mentions(7, &["ended a leftover process", damage]);

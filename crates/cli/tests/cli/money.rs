@@ -194,7 +194,7 @@ fn summary_lists_denied_tools_and_the_allow_flags() {
         1,
         &["  denied   2 tool calls (cargo test, WebFetch); allow them: \
              raymond resume s --allow 'Bash(cargo test:*)' --allow WebFetch\n",
-             "\nspent $1.00 of $10.00 (list prices); REVIEW took 70 %; $0.30 of it estimated; to continue: raymond resume s\n"],
+             "\nspent $1.00 of $10.00 (rehearsal); REVIEW took 70 %; $0.30 of it estimated; to continue: raymond resume s\n"],
     );
     let output = project.raymond("run wf --run-id t --replies r.yaml");
     output.mentions(
@@ -202,7 +202,7 @@ fn summary_lists_denied_tools_and_the_allow_flags() {
         &[
             "  denied   3 tool calls (cargo test, WebFetch); \
              to allow them next time: --allow 'Bash(cargo test:*)' --allow WebFetch\n",
-            "\nspent $1.00 of $10.00 (list prices); REVIEW took 70 %; $0.30 of it estimated\n",
+            "\nspent $1.00 of $10.00 (rehearsal); REVIEW took 70 %; $0.30 of it estimated\n",
         ],
     );
     let denied = json!([

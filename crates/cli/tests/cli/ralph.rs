@@ -54,7 +54,7 @@ fn prompt_is_repeated_until_it_has_a_result() {
         completed: main ended with a result
         path     PROMPT ×4
         look     raymond show r · raymond logs r
-        spent $0.15 of $10.00 (list prices); PROMPT took 100 %",
+        spent $0.15 of $10.00 (rehearsal); PROMPT took 100 %",
     );
     assert_eq!(project.events("r", "reminded"), [json!(null); 0]);
     let plans = project.events("r", "turn_started");
@@ -86,7 +86,7 @@ fn iterations_without_result_complete_the_run() {
     );
     project.raymond("wait r").prints("").mentions(0, &["2 iterations without a result\n"]);
     let resumed = project.raymond("resume r --json");
-    resumed.mentions(0, &["completed: 2 iterations without a result\n"]);
+    resumed.says(0, "r: already completed; nothing was run");
     let object = resumed.json();
     assert_eq!(object["ralph"], json!({ "max_iterations": 2, "until": null, "exhausted": true }));
     assert_eq!(object["results"], json!({ "main": "" }));
@@ -220,7 +220,7 @@ fn killed_loop_continues_where_it_was() {
     running.wait();
     project
         .raymond("why r")
-        .prints("interrupted: its process died with 1 turn in flight\n→ raymond resume r\n");
+        .prints("interrupted: its owner died with 1 unfinished turn\n→ raymond resume r\n");
     let running = project.start("resume r");
     until("the command runs", || project.read("log").lines().count() == 1);
     let why = project.raymond("why r").stdout;
@@ -232,7 +232,7 @@ fn killed_loop_continues_where_it_was() {
         0,
         &[
             "r: reused 2 turns ($0.20), continuing 0, repeating 1\n",
-            "spent $0.40 of $10.00 (list prices); PROMPT took 100 %; $0.10 of it estimated\n",
+            "spent $0.40 of $10.00 (rehearsal); PROMPT took 100 %; $0.10 of it estimated\n",
         ],
     );
     assert_eq!(

@@ -40,7 +40,7 @@ fn completed_run_only_prints_its_result_again() {
     let project = Project::of(&[("wf/START.sh", "echo '<result>once</result>'")]);
     project.raymond("run wf --run-id r").prints("once\n");
     let before = project.read(".raymond/runs/r/journal.jsonl");
-    project.raymond("resume r").prints("once\n").mentions(0, &["completed: "]);
+    project.raymond("resume r").prints("once\n").says(0, "r: already completed; nothing was run");
     assert_eq!(project.raymond("resume r --json").json()["results"], json!({ "main": "once" }));
     assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), before);
     project.raymond("resume").says(2, "raymond: no run is unfinished\nhint: see `raymond list`");
@@ -277,7 +277,7 @@ BACK: { text: '<result>got it</result>', cost: 0.2, expect: 'got sub' }
         over_budget: $1.10 of the $1.00 cap is spent; 1 turn waits for a higher budget
         path     START → SUB → BACK
         look     raymond show r · raymond logs r
-        spent $1.10 of $1.00 (list prices); SUB took 55 %; to continue: raymond resume r --budget 3",
+        spent $1.10 of $1.00 (rehearsal); SUB took 55 %; to continue: raymond resume r --budget 3",
     );
     project.raymond("resume r").mentions(5, &["--budget is the new total"]);
     project.raymond("resume r --budget 2").prints("got it\n").mentions(

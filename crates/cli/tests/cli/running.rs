@@ -29,7 +29,7 @@ fn log_on_stderr_result_on_stdout() {
         completed: main ended with a result
         path     START → WORK → DONE
         look     raymond show r · raymond logs r
-        spent $0.02 of $10.00 (list prices); START took 100 %",
+        spent $0.02 of $10.00 (rehearsal); START took 100 %",
     );
 }
 
@@ -70,6 +70,8 @@ fn json_is_one_value_on_stdout() {
             "why": "main ended with a result", "next_command": "raymond show r", "left_running": [],
             "spent_usd": 0.02, "budget_usd": 10.0, "started_at": "", "updated_at": "",
             "visits": 3, "turns": 3, "paid_turns": 2, "unpriced_turns": 0, "estimated_usd": 0.0, "denied": [], "agents": [], "ended": 1,
+            "rehearsed_usd": 0.02, "reserved_usd": 0.0, "owner": null,
+            "tally": { "running": 0, "queued": 0, "waiting": 0, "workers": { "done": 0, "failed": 0, "total": 0 } },
             "backends": [{ "backend": "scripted", "turns": 2, "spent_usd": 0.02 }],
             "results": { "main": "all good" },
         })
@@ -130,7 +132,7 @@ fn taken_run_id_is_rejected_or_continued() {
         hint: choose another --run-id, or continue it: raymond resume r",
     );
     let again = "run wf --replies replies.yaml --run-id r --or-resume";
-    project.raymond(again).prints("all good\n").mentions(0, &["completed: "]);
+    project.raymond(again).prints("all good\n").says(0, "r: already completed; nothing was run");
     assert_eq!(project.records("r"), before);
     project.raymond("run wf --replies replies.yaml --run-id new --or-resume").prints("all good\n");
     project.raymond("run wf --or-resume").mentions(2, &["--run-id <ID>"]);

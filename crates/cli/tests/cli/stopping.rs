@@ -58,7 +58,7 @@ fn one_signal_stops_a_run_resumably() {
             main             starts at START.sh
             ·                stopping, because of a signal
             main             START.sh: stopped
-            stopped: a signal to its process stopped it; 1 agent can continue
+            stopped: a signal to its owner stopped it; 1 agent can continue
             look     raymond show r · raymond logs r
             spent $0.00 of $10.00; to continue: raymond resume r",
         );
@@ -144,7 +144,7 @@ fn second_signal_ends_a_stubborn_script_at_once() {
         running.signal(Signal::INT);
         let output = running.wait();
         let span = begun.elapsed();
-        output.mentions(130, &["START.sh: stopped", "stopped: a signal to its process stopped it"]);
+        output.mentions(130, &["START.sh: stopped", "stopped: a signal to its owner stopped it"]);
         resumes_to_the_end(&project, "r");
         let by: Vec<_> =
             project.events("r", "turn_interrupted").iter().map(|e| e["by"].clone()).collect();
@@ -162,7 +162,7 @@ fn first_signal_decides_the_exit_code() {
         running.signal(first);
         until("the first one is recorded", || !project.events("r", "stop_requested").is_empty());
         running.signal(second);
-        running.wait().mentions(code, &["stopped: a signal to its process stopped it"]);
+        running.wait().mentions(code, &["stopped: a signal to its owner stopped it"]);
         assert_eq!(project.processes("r"), [0; 0], "{first:?}, then {second:?}");
     };
     check(Signal::TERM, Signal::TERM, 143);
@@ -226,14 +226,14 @@ fn stop_without_owner_ends_leftover_processes() {
         let left = format!("left running: bash {copy}\n");
         assert!(seen.stdout.contains(&left), "{seen:?}");
         project.raymond("why r").prints(&format!(
-            "interrupted: its process died with 1 turn in flight
+            "interrupted: its owner died with 1 unfinished turn
 left running: bash {copy}
 left running: sleep 300
 → raymond resume r
 "
         ));
         let seen = project.raymond("list");
-        assert!(seen.stdout.ends_with("$0.00  2 left running\n"), "{seen:?}");
+        assert!(seen.stdout.ends_with("with 1 unfinished turn; 2 left running\n"), "{seen:?}");
         let left = json!([format!("bash {copy}"), "sleep 300"]);
         for words in ["status r --json", "why r --json", "list --json"] {
             let printed = project.raymond(words).json();
@@ -390,9 +390,7 @@ fn wait_ends_with_the_exit_code_of_run() {
     let running = begun(&project, "run wf --run-id r");
     let waiting = project.start("wait r");
     running.signal(Signal::INT);
-    waiting
-        .wait()
-        .says(130, "r: stopped: a signal to its process stopped it; 1 agent can continue");
+    waiting.wait().says(130, "r: stopped: a signal to its owner stopped it; 1 agent can continue");
     running.wait().mentions(130, &[]);
     resumes_to_the_end(&project, "r");
     project.raymond("wait").says(0, "r: completed: main ended with a result");
@@ -406,7 +404,7 @@ fn wait_reports_a_dead_owner() {
     let waiting = project.start("wait r");
     running.signal(Signal::KILL);
     running.wait();
-    waiting.wait().says(130, "r: interrupted: its process died with 1 turn in flight");
+    waiting.wait().says(130, "r: interrupted: its owner died with 1 unfinished turn");
     project.raymond("stop r").says(0, "r: stopped");
     resumes_to_the_end(&project, "r");
 }

@@ -85,7 +85,7 @@ fn suspended_owner_is_named_wherever_run_is_shown() {
     let object = project.raymond("status r --json").json();
     assert_eq!((&object["why"], &object["status"]), (&why.into(), &"running".into()));
     let listed = project.raymond("list").stdout;
-    assert!(listed.ends_with("$0.00  suspended\n"), "{listed}");
+    assert!(listed.ends_with(&format!("its owner, process {pid}, is suspended\n")), "{listed}");
     project.raymond("resume r").mentions(6, &["which is suspended", &format!("kill -CONT {pid}")]);
     running.signal(Signal::CONT);
     until("it continues", || !project.raymond("list").stdout.contains("suspended"));

@@ -57,7 +57,7 @@ fn every_agent_has_a_row_below_the_log() {
         "▸ main_w1 W runs 0s",
         "▸ main_w2 W runs 0s",
         "▸ main_w3 W runs 0s",
-        "$0.00 of $10.00 · 4 running · 0s · Ctrl-C stops",
+        "$0.00 of $10.00 · 4 running · 0s · 0 of 3 workers done · Ctrl-C stops",
     ];
     assert_eq!(terminal.until_shown("4 running"), [&log[..], &live[..]].concat());
     project.write("go", "");
@@ -121,7 +121,7 @@ fn line_with_a_secret_is_not_shown() {
 fn resize_leaves_no_remains() {
     let project = forking(3);
     let terminal = start(&project, "run wf --run-id r", &[]);
-    terminal.until_shown("4 running · 0s · Ctrl-C stops");
+    terminal.until_shown("4 running · 0s · 0 of 3 workers done · Ctrl-C stops");
     let check = |columns, height, footer: &str| {
         terminal.resize(columns, height);
         let is_last = |lines: &[String]| lines.last().is_some_and(|line| line == footer);
@@ -132,7 +132,7 @@ fn resize_leaves_no_remains() {
     };
     check(40, 24, "$0.00 of $10.00 · 4 running · 0s");
     check(25, 24, "$0.00 of $10.00");
-    check(100, 24, "$0.00 of $10.00 · 4 running · 0s · Ctrl-C stops");
+    check(100, 24, "$0.00 of $10.00 · 4 running · 0s · 0 of 3 workers done · Ctrl-C stops");
     // A screen without room shows no rows, and old rows are removed.
     terminal.resize(15, 24);
     terminal.until("no rows", |lines| rows(lines) == 0);
@@ -157,7 +157,7 @@ fn ctrl_c_stops_with_the_resume_command() {
     assert_eq!(
         lines[at + 3..],
         [
-            "stopped after 0s: a signal to its process stopped it; 2 agents can continue",
+            "stopped after 0s: a signal to its owner stopped it; 2 agents can continue",
             "path START → DONE",
             "look raymond show r · raymond logs r",
             "spent $0.00 of $10.00; to continue: raymond resume r",
@@ -191,7 +191,10 @@ fn thirty_agents_have_a_third_of_the_screen() {
     assert_eq!((lines.len(), rows(&lines)), (23, 7), "{lines:#?}");
     assert_eq!(
         lines[21..],
-        ["… and 24 more agents", "$0.00 of $10.00 · 31 running · 0s · Ctrl-C stops"]
+        [
+            "… and 24 more agents",
+            "$0.00 of $10.00 · 31 running · 0s · 0 of 30 workers done · Ctrl-C stops"
+        ]
     );
     project.write("go", "");
     let (code, lines, _) = terminal.end();

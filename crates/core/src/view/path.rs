@@ -57,6 +57,13 @@ impl RunPath {
         self.left_out + self.parts.iter().map(Part::visits).sum::<u64>()
     }
 
+    /// Returns the states of the last loop, and how often they were repeated.
+    pub fn last_loop(&self) -> Option<(String, u64)> {
+        let last = self.parts.iter().rev().find(|part| part.times > 1)?;
+        let once = Part { what: last.what.clone(), times: 1 }.to_string();
+        Some((once.trim_matches(['(', ')']).to_owned(), last.times))
+    }
+
     /// Returns the path as text. While `fits` refuses it, parts in the middle are left out; the
     /// last part always stays.
     pub fn fitted(&self, fits: impl Fn(&str) -> bool) -> String {
@@ -186,6 +193,18 @@ mod tests {
         // Only two levels of cycles are recognised.
         let twice = "((A → B) ×2 → C) ×2 → D";
         check("A B A B C A B A B C D A B A B C A B A B C D", &format!("{twice} → {twice}"));
+    }
+
+    #[test]
+    fn last_loop_is_counted() {
+        let check = |visits: &str, expected: Option<(&str, u64)>| {
+            let found = path(visits.split(' ')).last_loop();
+            assert_eq!(found, expected.map(|(states, times)| (states.to_owned(), times)));
+        };
+        check("A B C", None);
+        check("A F T F T F", Some(("F → T", 2)));
+        check("A F F T F F T D D D", Some(("D", 3)));
+        check("F F T F F T", Some(("F ×2 → T", 2)));
     }
 
     #[test]

@@ -78,6 +78,15 @@ pub struct AgentCounts {
     pub waiting: usize,
 }
 
+/// The number of workers by outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WorkerCounts {
+    /// Workers that ended with a result.
+    pub done: u64,
+    pub failed: u64,
+    pub total: u64,
+}
+
 impl RunView {
     /// Returns the view after all events so far, without replaying them.
     pub fn of(run: &Run, ledger: &Ledger) -> Self {
@@ -174,6 +183,25 @@ impl RunView {
         tally
     }
 
+    /// Returns the money that turns in flight may still spend.
+    pub fn reserved(&self) -> Micros {
+        let shares = self.in_flight().filter_map(|attempt| attempt.share);
+        shares.fold(Micros::ZERO, Micros::plus)
+    }
+
+    /// Counts the agents that others forked.
+    pub fn workers(&self) -> WorkerCounts {
+        let (mut failed, mut live) = (0, 0);
+        for (_, row) in self.agents.iter().filter(|(id, _)| **id != AgentId::main()) {
+            match row.standing() {
+                Standing::Failed => failed += 1,
+                Standing::Live | Standing::Held => live += 1,
+            }
+        }
+        let total = self.born.saturating_sub(1);
+        WorkerCounts { done: total.saturating_sub(failed + live), failed, total }
+    }
+
     /// Returns whether texts name the backends known so far. A reader of a past run knows more:
     /// the totals of its ledger.
     pub fn naming(&self) -> BackendLabels {
@@ -182,7 +210,7 @@ impl RunView {
 
     /// Returns the activity of a row. A turn queued for a paused backend waits for more than a
     /// slot.
-    fn doing(&self, row: &AgentRow) -> Doing {
+    pub fn doing(&self, row: &AgentRow) -> Doing {
         match (&row.doing, row.backend()) {
             (Doing::Working(Activity::Prompt(_)), backend) => {
                 Doing::Working(Activity::Prompt(self.naming().label(backend).cloned()))

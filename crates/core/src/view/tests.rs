@@ -30,7 +30,7 @@ mod watching;
 fn shown(play: &Play, owner: Owner) -> String {
     let status = status(&play.run, owner);
     let command = next_command(&play.run, status, States::AsPinned);
-    let Cause { text, hint, rest } = why(&play.run, &ledger(play), status);
+    let Cause { text, hint, rest } = why(&play.run, &ledger(play), status, |at| at.to_string());
     let hint = hint.map(|hint| format!(" ({hint:?})")).unwrap_or_default();
     format!("{status} ({}): {text}{hint}{rest}: {command:?}", status.exit_code())
 }
@@ -69,7 +69,8 @@ fn past_lines(play: &Play, naming: BackendLabels) -> Vec<Line> {
     let lines = play.story.iter().filter_map(|event| {
         let told = view.note(Timestamp(0), event)?;
         // A reader knows the backends of the whole run, but at least those of the events so far.
-        words(&told, if naming == BackendLabels::Shown { naming } else { view.naming() })
+        let naming = if naming == BackendLabels::Shown { naming } else { view.naming() };
+        words(&told, naming, |at| at.to_string())
     });
     lines.collect()
 }
@@ -132,10 +133,10 @@ fn idle_run_continues_unless_the_user_must_act() {
 
 #[test]
 fn run_without_owner_ended_or_was_interrupted() {
-    assert_snapshot!(shown(&forked(), Owner::Gone), @"interrupted (130): its process died with 3 turns in flight: Resume([])");
+    assert_snapshot!(shown(&forked(), Owner::Gone), @"interrupted (130): its owner died with 3 unfinished turns: Resume([])");
     let mut play = started();
     play.stumbles("main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"interrupted (130): its process died; no turn was in flight: Resume([])");
+    assert_snapshot!(shown(&play, Owner::Gone), @"interrupted (130): its owner died; no turn was unfinished: Resume([])");
     let mut play = forked();
     play.halt();
     assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): a user stopped it; 3 agents can continue: Resume([])");
@@ -465,8 +466,8 @@ fn stopping_user_is_named() {
         let asked = lines_of(&play).lines().find(|line| line.contains("ing, ")).map(str::to_owned);
         format!("{} | {}", asked.unwrap_or_default().trim_start(), shown(&play, Owner::Gone))
     };
-    assert_snapshot!(stop(StopMode::Now, StopOrigin::Signal), @"-          stopping, because of a signal | stopped (130): a signal to its process stopped it; 1 agent can continue: Resume([])");
-    assert_snapshot!(stop(StopMode::Now, StopOrigin::Trouble), @"-          stopping, because it cannot continue | stopped (130): trouble in its process stopped it; 1 agent can continue: Resume([])");
+    assert_snapshot!(stop(StopMode::Now, StopOrigin::Signal), @"-          stopping, because of a signal | stopped (130): a signal to its owner stopped it; 1 agent can continue: Resume([])");
+    assert_snapshot!(stop(StopMode::Now, StopOrigin::Trouble), @"-          stopping, because it cannot continue | stopped (130): trouble in its owner stopped it; 1 agent can continue: Resume([])");
     assert_snapshot!(stop(StopMode::Now, StopOrigin::Command), @"-          stopping, because a user asked | stopped (130): a user stopped it; 1 agent can continue: Resume([])");
     assert_snapshot!(stop(StopMode::Cancel, StopOrigin::Command), @"-          cancelling, because a user asked | cancelled (8): a user cancelled it; it cannot be resumed: Start");
 }

@@ -152,6 +152,13 @@ impl Totals {
         self.spending.values().map(|spending| spending.turns).sum()
     }
 
+    /// Returns the costs that replies from a file named. They exercise the cap, but nobody pays
+    /// them.
+    pub fn rehearsed(&self) -> Micros {
+        let scripted = self.backends.get(&BackendName::new(BackendName::SCRIPTED));
+        scripted.map_or(Micros::ZERO, |spending| spending.amount)
+    }
+
     /// Returns whether texts name the backends of the run.
     pub fn naming(&self) -> BackendLabels {
         BackendLabels::among(self.known())

@@ -11,17 +11,18 @@ use crate::crayfish::key::RequestId;
 use crate::crayfish::{ErrorCode, VariableProblem};
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::{AgentId, BackendName, StateName};
-use crate::run::effect::in_flight;
 use crate::run::program::without_result;
 use crate::run::stop::StopOrigin;
 use crate::run::{Ending, Phase, Ralph, Run};
 use crate::scheduler::Hold;
 use crate::scheduler::Lane;
 
+use super::TimeFormat;
 use super::backend_labels::{BackendLabels, answering};
 use super::ledger::Ledger;
 use super::next_command::is_of_caller;
 use super::place::place;
+use super::plan::Plan;
 use super::status::{Status, Waiting};
 
 /// The cause of a status. The text names no command and no flag, because only the command line
@@ -76,14 +77,14 @@ impl From<String> for Cause {
 }
 
 /// Returns the cause of a status.
-pub fn why(run: &Run, ledger: &Ledger, status: Status) -> Cause {
+pub fn why(run: &Run, ledger: &Ledger, status: Status, time: TimeFormat) -> Cause {
     let naming = ledger.naming();
     let text = match status {
         Status::Running => running(run, naming),
-        Status::Waiting(waiting, _) => waits(run, waiting, naming),
+        Status::Waiting(waiting, _) => waits(run, waiting, naming, time),
         Status::Completed => completed(run, ledger),
         Status::Failed => return failed(run, naming),
-        Status::OverBudget => over_budget(run),
+        Status::OverBudget => over_budget(run, ledger),
         Status::Cancelled => "a user cancelled it; it cannot be resumed".to_owned(),
         // A resume does not continue such a run, so the number of agents would mislead.
         Status::Stopped if is_of_caller(run) => stopper_words(ledger.stopper).to_owned(),
@@ -91,7 +92,7 @@ pub fn why(run: &Run, ledger: &Ledger, status: Status) -> Cause {
             let by = stopper_words(ledger.stopper);
             format!("{by}; {} can continue", counted(run.live, "agent"))
         }
-        Status::Interrupted => interrupted(run, naming),
+        Status::Interrupted => interrupted(run, ledger),
     };
     text.into()
 }
@@ -130,8 +131,8 @@ fn everybody(agents: usize) -> String {
 
 const fn stopper_words(stopper: Option<StopOrigin>) -> &'static str {
     match stopper {
-        Some(StopOrigin::Signal) => "a signal to its process stopped it",
-        Some(StopOrigin::Trouble) => "trouble in its process stopped it",
+        Some(StopOrigin::Signal) => "a signal to its owner stopped it",
+        Some(StopOrigin::Trouble) => "trouble in its owner stopped it",
         Some(StopOrigin::Command) => "a user stopped it",
         Some(StopOrigin::Caller) => "its caller gave up",
         None => "it was stopped",
@@ -159,7 +160,7 @@ fn running(run: &Run, naming: BackendLabels) -> String {
     format!("{id} is in turn {} of {place}{iteration}{more}{stopping}", visit.turn)
 }
 
-fn waits(run: &Run, waiting: Waiting, naming: BackendLabels) -> String {
+fn waits(run: &Run, waiting: Waiting, naming: BackendLabels, time: TimeFormat) -> String {
     let wanted = |hold: &Hold| match (waiting, hold) {
         (Waiting::Person, Hold::Auth { .. })
         | (Waiting::Quota(_), Hold::Quota { .. })
@@ -179,12 +180,12 @@ fn waits(run: &Run, waiting: Waiting, naming: BackendLabels) -> String {
             Some((until, agent)) => {
                 let backend = run.scheduler.turns.get(agent).and_then(|turn| turn.lane.backend());
                 let backend = naming.suffix(backend);
-                format!("{agent} tries its failed turn{backend} again at {until}")
+                format!("{agent} tries its failed turn{backend} again at {}", time(until))
             }
             None => "a failed turn is tried again soon".to_owned(),
         },
         (_, Some((backend, Hold::Quota { why, until }))) => {
-            format!("the usage limit of {backend} is reached until {until}: {why}")
+            format!("the usage limit of {backend} is reached until {}: {why}", time(*until))
         }
         (_, Some((backend, Hold::Auth { why }))) => {
             format!("{backend} needs a person to log in: {why}")
@@ -297,7 +298,7 @@ fn others<'a>(mut failed: impl ExactSizeIterator<Item = &'a AgentId>) -> String 
     format!("; {}{more} failed, too", named.join(", "))
 }
 
-fn over_budget(run: &Run) -> String {
+fn over_budget(run: &Run, ledger: &Ledger) -> String {
     let cap = run.settings.budget.unwrap_or_default();
     let queued: usize = run
         .scheduler
@@ -312,21 +313,43 @@ fn over_budget(run: &Run) -> String {
         1 => "; 1 turn waits for a higher budget".to_owned(),
         several => format!("; {several} turns wait for a higher budget"),
     };
-    format!("{} of the {cap} cap is spent{waiting}", run.spent)
+    // `raymond ralph` is a loop itself, and its path says no more than its iterations.
+    let last_loop = ledger.path.last_loop().filter(|_| run.program.ralph().is_none());
+    let repeated = match last_loop {
+        Some((states, times)) => format!("; main repeated {states} {times} times"),
+        None => String::new(),
+    };
+    format!("{} of the {cap} cap is spent{repeated}{waiting}", run.spent)
 }
 
-fn interrupted(run: &Run, naming: BackendLabels) -> String {
-    let asked = in_flight(run).filter_map(|turn| naming.label(turn.lane.backend()));
+/// Counts the turns that a resume continues or repeats, as its plan does.
+fn interrupted(run: &Run, ledger: &Ledger) -> String {
+    let plan = Plan::of(run, ledger, &run.settings);
+    let naming = ledger.naming();
+    let asked = plan.open.iter().filter_map(|open| naming.label(open.backend.as_ref()));
     let asked: BTreeSet<&str> = asked.map(BackendName::as_str).collect();
     let backends = match asked.into_iter().collect::<Vec<_>>().join(", ") {
         none if none.is_empty() => none,
         names => format!(" ({names})"),
     };
-    match run.scheduler.in_flight.len() {
-        0 => "its process died; no turn was in flight".to_owned(),
-        n => {
-            let turns = counted(n as u64, "turn");
-            format!("its process died with {turns} in flight{backends}")
-        }
+    match plan.open.len() as u64 {
+        0 => "its owner died; no turn was unfinished".to_owned(),
+        turns => format!("its owner died with {}{backends}", counted(turns, "unfinished turn")),
     }
+}
+
+/// Returns the edit without which a resume fails in the same way again; `None` if it needs none.
+pub fn needed_edit(run: &Run) -> Option<Hint> {
+    let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
+    let mut hints = failed.filter_map(|agent| match &agent.status {
+        AgentStatus::Failed { failure, .. } => hint(run, agent, failure),
+        AgentStatus::Live | AgentStatus::Held(_) => None,
+    });
+    hints.find(|hint| match hint {
+        Hint::RaiseMaxVisits { .. }
+        | Hint::AnswerWith { .. }
+        | Hint::RedirectThen { .. }
+        | Hint::RaiseVisitBudget => true,
+        Hint::Output { .. } | Hint::MissingVariable { .. } | Hint::ListVariable { .. } => false,
+    })
 }

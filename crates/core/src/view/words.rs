@@ -17,6 +17,7 @@ use crate::run::stop::{Interruption, StopMode, StopOrigin};
 use crate::scheduler::Hold;
 use crate::value::Value;
 
+use super::TimeFormat;
 use super::attempt::{Attempt, How};
 use super::backend_labels::BackendLabels;
 use super::summary::{Transition, VisitCost};
@@ -71,7 +72,7 @@ impl Line {
 
 /// Returns the line for an event, if it deserves one. `naming` says whether it names backends.
 #[expect(clippy::too_many_lines, reason = "one flat table of all events reads best")]
-pub fn words(event: &ViewEvent, naming: BackendLabels) -> Option<Line> {
+pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Option<Line> {
     let plain = |place: &AgentPlace, text: &dyn fmt::Display| {
         Some(line_at(place, naming, Weight::Plain, text))
     };
@@ -91,7 +92,7 @@ pub fn words(event: &ViewEvent, naming: BackendLabels) -> Option<Line> {
             Some(of_run(Weight::Plain, stop_words(*mode, *by)))
         }
         ViewEvent::BackendHeld { backend, hold } => {
-            Some(of_run(Weight::Warning, format!("{backend}: {}", hold_words(hold))))
+            Some(of_run(Weight::Warning, format!("{backend}: {}", hold_words(hold, time))))
         }
         ViewEvent::BackendReleased(backend) => {
             Some(of_run(Weight::Plain, format!("{backend}: tries again")))
@@ -310,9 +311,9 @@ const fn interruption_words(by: Interruption) -> &'static str {
     }
 }
 
-fn hold_words(hold: &Hold) -> String {
+fn hold_words(hold: &Hold, time: TimeFormat) -> String {
     match hold {
-        Hold::Quota { until, why } => format!("usage limit, waits until {until}: {why}"),
+        Hold::Quota { until, why } => format!("usage limit, waits until {}: {why}", time(*until)),
         Hold::Auth { why } => format!("not logged in: {why}"),
         Hold::Environment { why } => why.clone(),
     }

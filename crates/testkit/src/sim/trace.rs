@@ -30,7 +30,9 @@ impl Trace {
         let Some(Recording { view, lines }) = &mut self.0 else { return };
         for event in record.steps.iter().flat_map(|step| &step.events) {
             let told = view.note(record.at, event);
-            if let Some(line) = told.and_then(|told| words(&told, view.naming())) {
+            if let Some(line) =
+                told.and_then(|told| words(&told, view.naming(), |at| at.to_string()))
+            {
                 let actor = line.agent.as_ref().map_or("run", |agent| agent.as_str());
                 lines.push(format!("{:>6} {actor}: {}", record.seq, line.text));
             }

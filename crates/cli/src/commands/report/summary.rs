@@ -5,7 +5,6 @@
 mod failed;
 
 use anstyle::AnsiColor;
-use raymond_core::budget::Micros;
 use raymond_core::capability::Capability;
 use raymond_core::ids::{AgentId, BackendName, StateName};
 use raymond_core::time::Span;
@@ -16,7 +15,7 @@ use raymond_core::view::{Denied, RunView, Status, Totals, collected, is_final};
 use raymond_engine::driver::Head;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::uncertain;
+use super::{self as report, uncertain};
 use crate::backends;
 use crate::console::{AlreadyShown, LineLayout, whole, wrapped};
 use crate::denied;
@@ -203,7 +202,11 @@ impl Summary<'_> {
             | Status::Failed
             | Status::OverBudget
             | Status::Stopped
-            | Status::Interrupted => Some(format!("to continue: {next_command}")),
+            | Status::Interrupted => Some(match &self.place.needed_edit {
+                // Without the edit, the command would fail in the same way again.
+                Some(edit) => format!("to continue, {edit}, then: {next_command}"),
+                None => format!("to continue: {next_command}"),
+            }),
         };
         let parts: Vec<String> = self.money().into_iter().chain(next).collect();
         self.wrapped(&parts.join("; "), 2)
@@ -212,7 +215,7 @@ impl Summary<'_> {
     fn money(&self) -> Vec<String> {
         let cap = self.view.cap().map(|cap| format!(" of {cap}")).unwrap_or_default();
         let spent = self.view.spent;
-        let list = if spent > Micros::ZERO { " (list prices)" } else { "" };
+        let list = report::basis(self.view);
         // In a run of the tool the caller answers all agent steps, so Raymond spends nothing.
         if self.view.program.is_answered_by_caller() {
             return Vec::new();

@@ -9,12 +9,11 @@ use raymond_engine::project::Project;
 use raymond_engine::{request, statefile};
 use raymond_store::lock::Takeover;
 
-use crate::console::AlreadyShown;
 use crate::failure::Failure;
 use crate::status_summary::StatusSummary;
 use crate::{backends, cause, json as shapes, next_command, runs};
 
-use super::super::report::report;
+use super::super::report::report_result;
 use super::super::{print_json, print_text, result};
 use super::{ResumeOptions, end_leftover_processes};
 
@@ -47,7 +46,10 @@ pub(super) fn report_if_over(
         Phase::Ended(Ending::Completed) => {
             check_iterations(&seen.head, options)?;
             let blobs = project.blobs(&project.paths(&run.id));
-            report(&seen.head, Status::Completed, &blobs, &AlreadyShown::nothing(options.output))?;
+            if !options.output.quiet {
+                crate::say!("{}: already completed; nothing was run", run.id);
+            }
+            report_result(&seen.head, Status::Completed, &blobs, options.output)?;
             Ok(Some(0))
         }
         Phase::Ended(Ending::Cancelled) => {

@@ -100,7 +100,7 @@ fn row_shows_agent_state_activity_age_and_cost() {
             "▸ main_check1   CHECK      Bash(cargo test --all)                    12s  $0.12",
             "▸ main_check2   CHECK #12  writes                                     3s  $0.04",
             "▸ main_transl3  TRANSLATE  works                                   1m00s",
-            "  $0.16 of $10.00 · 3 running · 1m 00s · Ctrl-C stops",
+            "  $0.16 of $10.00 · 3 running · 1m 00s · 0 of 2 workers done · Ctrl-C stops",
         ]
     );
 }
@@ -160,7 +160,7 @@ fn agents_that_have_no_row_are_counted() {
             "▸ main_w6",
             "▸ main_w7",
             "  … and 23 more agents",
-            "  $0.00 of $10.00 · 30 running · 1m 00s · Ctrl-C stops",
+            "  $0.00 of $10.00 · 30 running · 1m 00s · 0 of 29 workers done · Ctrl-C stops",
         ]
     );
     assert_eq!(drawn(&view, 80, 4).len(), 3);

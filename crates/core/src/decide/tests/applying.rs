@@ -215,7 +215,7 @@ proptest! {
             for owner in [Owner::Alive, Owner::Gone] {
                 let status = status(&run, owner);
                 next_command(&run, status, States::AsPinned);
-                prop_assert!(!why(&run, &ledger, status).text.is_empty());
+                prop_assert!(!why(&run, &ledger, status, |at| at.to_string()).text.is_empty());
             }
             run.next_due();
             run.live_workers();

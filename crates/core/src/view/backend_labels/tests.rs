@@ -43,29 +43,32 @@ fn ledger(play: &Play) -> Ledger {
 
 #[track_caller]
 fn check_why(play: &Play, owner: Owner, expected: &str) {
-    assert_eq!(why(&play.run, &ledger(play), status(&play.run, owner)).text, expected);
+    assert_eq!(
+        why(&play.run, &ledger(play), status(&play.run, owner), |at| at.to_string()).text,
+        expected
+    );
 }
 
 #[test]
 fn sentences_name_backends_if_there_are_several() {
     check_why(&alone(), Owner::Alive, "main is in turn 1 of A.md");
-    check_why(&alone(), Owner::Gone, "its process died with 1 turn in flight");
+    check_why(&alone(), Owner::Gone, "its owner died with 1 unfinished turn");
     check_why(&stage(), Owner::Alive, "main is in turn 1 of A.md (claude)");
-    check_why(&stage(), Owner::Gone, "its process died with 1 turn in flight (claude)");
+    check_why(&stage(), Owner::Gone, "its owner died with 1 unfinished turn (claude)");
     let mut play = stage();
     play.says("main", "<reset>X</reset>");
     check_why(&play, Owner::Alive, "main is in turn 1 of X.md (codex)");
-    check_why(&play, Owner::Gone, "its process died with 1 turn in flight (codex)");
+    check_why(&play, Owner::Gone, "its owner died with 1 unfinished turn (codex)");
     play.stumbles("main");
     let retry = "main tries its failed turn (codex) again at 1970-01-01T00:00:02.074Z";
     check_why(&play, Owner::Alive, retry);
     play.after(Span::minutes(5));
     play.says("main", "<goto>S</goto>");
     check_why(&play, Owner::Alive, "main is in turn 1 of S.sh");
-    check_why(&play, Owner::Gone, "its process died with 1 turn in flight");
+    check_why(&play, Owner::Gone, "its owner died with 1 unfinished turn");
     let play = forked();
     check_why(&play, Owner::Alive, "main is in turn 1 of A.md (claude) and 1 more");
-    check_why(&play, Owner::Gone, "its process died with 2 turns in flight (claude, codex)");
+    check_why(&play, Owner::Gone, "its owner died with 2 unfinished turns (claude, codex)");
 }
 
 #[test]
@@ -158,7 +161,7 @@ fn live_lines(play: &Play) -> Vec<String> {
     let mut view = RunView::default();
     let lines = play.story.iter().filter_map(|event| {
         let told = view.note(Timestamp(0), event)?;
-        words(&told, view.naming())?.live()
+        words(&told, view.naming(), |at| at.to_string())?.live()
     });
     lines.map(|line| line.text).collect()
 }
@@ -166,7 +169,10 @@ fn live_lines(play: &Play) -> Vec<String> {
 /// Returns the lines for readers of a past run.
 fn past_lines(play: &Play, naming: BackendLabels) -> Vec<String> {
     let events = view_events(play).into_iter();
-    events.filter_map(|event| words(&event, naming)).map(|line| line.text).collect()
+    events
+        .filter_map(|event| words(&event, naming, |at| at.to_string()))
+        .map(|line| line.text)
+        .collect()
 }
 
 fn view_events(play: &Play) -> Vec<ViewEvent> {

@@ -23,6 +23,7 @@ use crate::view::attempt::{Attempt, Sent};
 use crate::view::place::of_branch;
 use crate::view::summary::{AgentSummary, Call, charged};
 use crate::view::view_event::{AgentPlace, Bill};
+use crate::view::words::preview;
 
 use super::branch;
 
@@ -235,6 +236,13 @@ impl AgentRow {
             }
             Some(_) | None => None,
         }
+    }
+
+    /// Returns its fork attributes as `area=parser depth=2`; `None` without attributes.
+    pub fn item(&self) -> Option<String> {
+        let attribute = |(name, value): (&String, &Value)| format!("{name}={}", preview(value));
+        let attributes: Vec<String> = self.attributes.iter().map(attribute).collect();
+        (!attributes.is_empty()).then(|| attributes.join(" "))
     }
 
     pub const fn standing(&self) -> Standing {

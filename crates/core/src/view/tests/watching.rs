@@ -15,13 +15,14 @@ fn events(record: &Record) -> impl Iterator<Item = &Event> {
 
 /// Returns the lines of a record as they are printed live.
 fn live_lines(view: &mut RunView, record: &Record) -> Vec<Line> {
-    let line = |event| words(&view.note(record.at, event)?, view.naming())?.live();
+    let line =
+        |event| words(&view.note(record.at, event)?, view.naming(), |at| at.to_string())?.live();
     events(record).filter_map(line).collect()
 }
 
 /// Returns the lines of `show`, without those that only readers of a past run get.
 fn lines_of_show(view: &mut RunView, record: &Record, naming: BackendLabels) -> Vec<Line> {
-    let line = |event| words(&view.note(record.at, event)?, naming);
+    let line = |event| words(&view.note(record.at, event)?, naming, |at| at.to_string());
     let lines = events(record).filter_map(line);
     lines.filter(|line| line.audience != Audience::HistoryOnly).filter_map(Line::live).collect()
 }

@@ -1,0 +1,33 @@
+//! The activity of an agent in words, for the console and for `status`.
+
+use jiff::tz::TimeZone;
+use raymond_core::time::Timestamp;
+use raymond_core::view::run_view::{Activity, AgentRow, Doing, Wait};
+
+use crate::local_time::{age, between, time_at};
+
+/// Describes the activity of an agent.
+pub(crate) fn describe(row: &AgentRow, doing: &Doing, now: Timestamp, zone: &TimeZone) -> String {
+    match doing {
+        Doing::Working(Activity::Script) => "runs".to_owned(),
+        Doing::Working(Activity::Prompt(Some(backend))) => format!("{backend} works"),
+        Doing::Working(Activity::Prompt(None)) => "works".to_owned(),
+        Doing::Working(Activity::Reminder) => "was reminded".to_owned(),
+        // A path below the agent's directory needs only its name.
+        Doing::Working(Activity::Seen(what)) => what.replace(&format!("({}/", row.cwd), "("),
+        Doing::Waiting(Wait::Retry(until)) => {
+            format!("tries again in {}", age(between(now, *until)))
+        }
+        Doing::Waiting(Wait::Workers) => "waits until workers end".to_owned(),
+        Doing::Waiting(Wait::Answer) => "waits for an answer".to_owned(),
+        Doing::Waiting(Wait::Quota(backend, until)) => {
+            format!("usage limit of {backend} until {}", time_at(*until, now, zone))
+        }
+        Doing::Waiting(Wait::Environment) => {
+            "waiting for disk space or another resource of the machine".to_owned()
+        }
+        Doing::Waiting(Wait::Login(backend)) => format!("waits for a login to {backend}"),
+        Doing::Queued => "queued".to_owned(),
+        Doing::Nothing => String::new(),
+    }
+}

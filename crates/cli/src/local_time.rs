@@ -1,0 +1,66 @@
+//! Times for people, in the zone of this machine.
+
+use jiff::tz::TimeZone;
+use raymond_core::time::{Span, Timestamp};
+
+use crate::sanitize::elapsed;
+
+/// Formats a time as `2026-11-19 10:05 CET`.
+pub(crate) fn date_time(at: Timestamp) -> String {
+    date_time_in(at, &TimeZone::system())
+}
+
+fn date_time_in(at: Timestamp, zone: &TimeZone) -> String {
+    zoned(at, zone).strftime("%Y-%m-%d %H:%M %Z").to_string()
+}
+
+/// Formats the time of day in the given zone.
+pub(crate) fn time_of_day(at: Timestamp, zone: &TimeZone) -> String {
+    zoned(at, zone).strftime("%H:%M:%S").to_string()
+}
+
+/// Formats a time in the future: `14:05` if it is today, otherwise `Jan 31 09:00`.
+pub(crate) fn time_at(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
+    let (at, now) = (zoned(at, zone), zoned(now, zone));
+    let shape = if at.date() == now.date() { "%H:%M" } else { "%b %-d %H:%M" };
+    at.strftime(shape).to_string()
+}
+
+fn zoned(at: Timestamp, zone: &TimeZone) -> jiff::Zoned {
+    let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
+    let instant = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    instant.to_zoned(zone.clone())
+}
+
+/// Returns the time between two moments; nothing if a clock was set back.
+pub(crate) fn between(earlier: Timestamp, later: Timestamp) -> Span {
+    Span(later.0.saturating_sub(earlier.0))
+}
+
+/// Formats `12s`, `4m 12s`, `2h 03m`: without tenths, because people compare ages.
+pub(crate) fn in_seconds(Span(milliseconds): Span) -> String {
+    match milliseconds / 1000 {
+        seconds @ 0..60 => format!("{seconds}s"),
+        _ => elapsed(Span(milliseconds)),
+    }
+}
+
+/// `12s`, `4m12s`, `2h03m`
+pub(crate) fn age(span: Span) -> String {
+    in_seconds(span).replace(' ', "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_has_a_date_and_a_zone() {
+        let check = |zone: &str, expected: &str| {
+            let zone = TimeZone::posix(zone).unwrap();
+            assert_eq!(date_time_in(Timestamp(1_770_000_000_000), &zone), expected);
+        };
+        check("UTC0", "2026-02-02 02:40 UTC");
+        check("CET-1", "2026-02-02 03:40 CET");
+    }
+}
