@@ -36,6 +36,7 @@ pub(crate) use transcript_parser::transcript_reader;
 use turn::{ClaudeTurn, RoundResult};
 
 use crate::contract::{Answer, Backend, Capability, Request, StartedTurn};
+use crate::foreign_variables::foreign_variables;
 use crate::headless::{
     ClientEnd, ClientProtocol, ClientSettings, Headless, SessionStep, marker, start_failure,
 };
@@ -110,7 +111,7 @@ impl ClientProtocol for ClaudeProtocol {
             cwd: request.cwd.clone(),
             inherit: Inherit::only(request.environment.as_deref()),
             set: arguments::environment(request, |name| env::var_os(name).is_some()),
-            unset: arguments::foreign_variables(env::vars_os().map(|(name, _)| name)),
+            unset: foreign_variables(env::vars_os().map(|(name, _)| name)),
             marker: marker(&request.started),
             stdin: Input::Bytes(message.into_bytes()),
             program,

@@ -36,6 +36,7 @@ use thread_usage::ThreadUsage;
 use turn::CodexTurn;
 
 use crate::contract::{Answer, Backend, Capability, Request, StartedTurn};
+use crate::foreign_variables::foreign_variables;
 use crate::headless::{
     ClientEnd, ClientProtocol, ClientSettings, Headless, RequestedOptions, SessionStep,
     TurnReader as _, marker, start_failure, unwritable_file,
@@ -115,7 +116,7 @@ impl ClientProtocol for CodexProtocol {
             cwd: request.cwd.clone(),
             inherit: Inherit::only(request.environment.as_deref()),
             set: own_home(home).map(|home| (HOME.into(), home.into())).into_iter().collect(),
-            unset: arguments::foreign_variables(env::vars_os().map(|(name, _)| name)),
+            unset: foreign_variables(env::vars_os().map(|(name, _)| name)),
             marker: marker(&request.started),
             stdin: Input::Bytes(message.into_bytes()),
             program,

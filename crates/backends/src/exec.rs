@@ -17,11 +17,12 @@ use std::time::Duration;
 use tempfile::NamedTempFile;
 use tokio_util::sync::CancellationToken;
 
+use crate::foreign_variables::foreign_variables;
 use crate::process::{
     self, FinishedProcess, Grace, Identity, Inherit, Input, LeftoverPolicy, Limits, Marker,
     ProcessEnd, Spec,
 };
-use crate::script::{describe, foreign_variables};
+use crate::script::describe;
 
 /// The largest stdout in bytes: 16 MiB.
 pub const STDOUT_MAX: usize = 16 * 1024 * 1024;

@@ -16,6 +16,7 @@ pub mod codex;
 pub mod conformance;
 pub mod contract;
 pub mod exec;
+mod foreign_variables;
 pub mod headless;
 pub mod process;
 pub mod registry;

@@ -16,10 +16,10 @@ use std::sync::LazyLock;
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::time::Span;
-use raymond_core::workflow::environment::is_ours;
 use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
 
+use crate::foreign_variables::foreign_variables;
 use crate::process::{
     self, FinishedProcess, Identity, Inherit, Input, Limits, Marker, ProcessEnd, Spec,
 };
@@ -139,11 +139,6 @@ fn interpreter(path: &Path) -> io::Result<Interpreter> {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Interpreter::Bash),
         Err(error) => Err(error),
     }
-}
-
-/// Returns the variables that describe the turn of an outer script.
-pub(crate) fn foreign_variables(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    names.filter(|name| name.to_str().is_some_and(is_ours)).collect()
 }
 
 fn script_end(ended: FinishedProcess) -> ScriptEnd {

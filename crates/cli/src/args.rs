@@ -6,6 +6,7 @@
 
 mod crayfish;
 mod deferred;
+mod emit;
 mod init;
 mod inspect;
 mod machine;
@@ -20,6 +21,7 @@ use clap::{Parser, Subcommand};
 use deferred::Deferred;
 
 pub(crate) use crayfish::{Crayfish, CrayfishCommand, Explain, SchemaKind, Schemas, Validate};
+pub(crate) use emit::Emit;
 pub(crate) use init::Init;
 pub(crate) use inspect::{Attach, Cost, CostBy, List, Logs, RunArgument, Show};
 pub(crate) use machine::{Completions, Config, Demo, Doctor, Prune, Shell};
@@ -60,6 +62,13 @@ Replay changes nothing, and a running run continues meanwhile.
 Exit codes:
   0  every decision is the same
   1  a decision differs; the first difference is printed";
+
+/// The end of `raymond emit --help`.
+const EMIT_HELP: &str = "\
+Examples:
+  make test 2>&1 | raymond emit goto FIX --input-file -
+  raymond emit fork WORKER --next WAIT --attribute item=\"$item\"
+  raymond emit result --input-file report.txt";
 
 /// The end of `raymond crayfish --help`.
 const CRAYFISH_HELP: &str = "\
@@ -133,6 +142,9 @@ pub(crate) enum Command {
     /// Write a first workflow for this project, or copy an example
     #[command(after_help = "Example:\n  raymond init\n  raymond init --from title")]
     Init(Deferred<Init>),
+    /// Print a tag for a script, with any text in it
+    #[command(after_help = EMIT_HELP)]
+    Emit(Deferred<Emit>),
     /// Check this machine and this project
     #[command(
         after_help = "Example:\n  raymond doctor\n  raymond doctor --fix\n\nDoctor changes nothing without --fix. It asks clients for their versions,\nbut does not check whether they are logged in."

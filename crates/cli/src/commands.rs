@@ -9,6 +9,7 @@ pub(crate) mod crayfish;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 mod drive;
+pub(crate) mod emit;
 mod finish;
 pub(crate) mod init;
 pub(crate) mod list;

@@ -96,6 +96,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Doctor(doctor) => commands::doctor::doctor(&doctor),
         Command::Prune(prune) => commands::prune::prune(&prune),
         Command::Init(init) => commands::init::init(&init),
+        Command::Emit(emit) => commands::emit::emit(&emit),
         Command::Completions(shell) => completions::completions(&shell),
         Command::Crayfish(crayfish) => commands::crayfish::crayfish(&crayfish),
         Command::Mcp(mcp) => commands::mcp::mcp(&mcp),

@@ -14,6 +14,7 @@ pub mod reminder;
 pub mod scan;
 pub mod source;
 pub mod tags;
+pub mod writing;
 
 pub use allowance::{Allowance, Choice, Route, Routes};
 pub use fault::Fault;
@@ -23,3 +24,4 @@ pub use reminder::reminder;
 pub use scan::scan;
 pub use source::Source;
 pub use tags::{Stack, Tag, TagName};
+pub use writing::{TagText, Unwritable};

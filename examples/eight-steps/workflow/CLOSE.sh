@@ -10,9 +10,7 @@ if [ ! -e "issues/$issue.md" ] && [ ! -e "issues/closed/$issue.md" ]; then
 fi
 # The agent may have edited files in REVIEW or COMMIT, so the tests run again.
 if ! output=$(./test.sh 2>&1); then
-  output=$(tail -n 40 <<< "$output" | sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g')
-  echo "<goto input=\"no: the tests fail:
-$output\">COMMIT</goto>"
+  { echo 'no: the tests fail:'; tail -n 40 <<< "$output"; } | raymond emit goto COMMIT --input-file -
   exit
 fi
 

@@ -4,8 +4,7 @@ set -euo pipefail
 
 plan=$(tr -d '[:space:]' < "$RAYMOND_RESULT_FILE")
 if [ -f "$plan" ] && [ -s "$plan" ]; then
-  plan=$(sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g' <<< "$plan")
-  echo "<reset input=\"$plan\">BUILD</reset>"
+  raymond emit reset BUILD --input "$plan"
 else
   echo '<result>not done: there is no plan</result>'
 fi

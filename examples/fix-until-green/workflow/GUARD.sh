@@ -16,8 +16,9 @@ touched="$work/touched.$RAYMOND_VISIT"
 if [ -s "$touched" ]; then
   git restore --source "$base" --staged --worktree -- "${protected[@]}"
   git clean --quiet --force -d -- "${protected[@]}"
-  names=$(sort -u "$touched" | paste -sd' ' | sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g')
-  echo "<goto input=\"Your edits to $names were undone. The tests are right: fix the code.\">FIX</goto>"
+  names=$(sort -u "$touched" | paste -sd' ')
+  text="Your edits to $names were undone. The tests are right: fix the code."
+  raymond emit goto FIX --input "$text"
 else
   echo '<goto>TEST</goto>'
 fi

@@ -6,7 +6,6 @@ run_tests() { ./test.sh; }                          # your test command
 failing() { sed -n 's/^not ok //p' "$1"; }          # how it reports a failing test
 
 work=".work/$RAYMOND_RUN_ID"
-quoted() { sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g'; }
 
 code=0
 run_tests > "$work/output" 2>&1 || code=$?
@@ -35,14 +34,13 @@ fi
 # repeated visit counts once.
 grep -qsF "$RAYMOND_VISIT " "$work/seen" || echo "$RAYMOND_VISIT $(cksum < "$work/now")" >> "$work/seen"
 times=$(awk '{ times = $2 == last ? times + 1 : 1; last = $2 } END { print times }' "$work/seen")
-report=$({ echo "failing: $(paste -sd' ' "$work/now")"; echo; tail -n 40 "$work/output"; } | quoted)
+report() { echo "failing: $(paste -sd' ' "$work/now")"; echo; tail -n 40 "$work/output"; }
 
 if [ $((times % 3)) -eq 0 ]; then
   # A dead end: stash the edits, and start a fresh conversation from the last commit.
   git stash push --quiet --include-untracked --message "dead end of $RAYMOND_RUN_ID"
-  echo "<reset input=\"$report
-
-The same tests failed three times in a row, and those edits are gone. Look for another cause.\">FIX</reset>"
+  again='The same tests failed three times in a row, and those edits are gone. Look for another cause.'
+  { report; printf '\n%s' "$again"; } | raymond emit reset FIX --input-file -
 else
-  echo "<goto input=\"$report\">FIX</goto>"
+  report | raymond emit goto FIX --input-file -
 fi

@@ -6,6 +6,6 @@ verdict=$(grep -om1 '[[:alpha:]]\+' "$RAYMOND_RESULT_FILE" | head -n 1 || true)
 if [[ "${verdict,,}" =~ ^accept(ed)?$ ]]; then
   echo '<goto>OPEN_PR</goto>'
 else
-  review=$(sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g' "$RAYMOND_RESULT_FILE")
-  echo "<goto input=\"The review says: $review\">IMPLEMENT</goto>"
+  { printf 'The review says: '; cat "$RAYMOND_RESULT_FILE"; } |
+    raymond emit goto IMPLEMENT --input-file -
 fi

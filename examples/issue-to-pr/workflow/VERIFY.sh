@@ -6,9 +6,7 @@ verify() { ./test.sh; }                             # your test command
 
 work=".work/$RAYMOND_RUN_ID"
 if ! verify > "$work/output" 2>&1; then
-  tail=$(tail -n 40 "$work/output" | sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g')
-  echo "<goto input=\"The tests fail:
-$tail\">IMPLEMENT</goto>"
+  { echo 'The tests fail:'; tail -n 40 "$work/output"; } | raymond emit goto IMPLEMENT --input-file -
   exit
 fi
 

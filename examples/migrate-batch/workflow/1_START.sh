@@ -15,8 +15,7 @@ if [ ! -e "$desk/items" ]; then
 fi
 [ -s "$desk/items" ] || { echo '<result>nothing to migrate</result>'; exit; }
 
-quoted() { sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g' <<< "$1"; }
 while read -r item; do
-  item=$(quoted "$item")
-  echo "<fork next=\"STARTED\" cd=\"$item\" item=\"$item\" desk=\"$(quoted "$desk")\">MIGRATE</fork>"
+  raymond emit fork MIGRATE --next STARTED --cd "$item" \
+    --attribute item="$item" --attribute desk="$desk"
 done < "$desk/items"

@@ -7,9 +7,7 @@ check() { ./check.sh; }                             # your check of one item
 desk=$RAYMOND_ATTR_DESK item=$RAYMOND_ATTR_ITEM
 output="$desk/output/$RAYMOND_AGENT_ID"
 if ! check > "$output" 2>&1; then
-  tail=$(tail -n 30 "$output" | sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g')
-  echo "<goto input=\"The check failed:
-$tail\">MIGRATE</goto>"
+  { echo 'The check failed:'; tail -n 30 "$output"; } | raymond emit goto MIGRATE --input-file -
   exit
 fi
 

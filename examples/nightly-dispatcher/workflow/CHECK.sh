@@ -5,9 +5,7 @@ set -euo pipefail
 check() { ./test.sh; }                              # your test command
 
 if ! check > .work/output 2>&1; then
-  tail=$(tail -n 40 .work/output | sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g')
-  echo "<goto input=\"The tests fail:
-$tail\">WORK</goto>"
+  { echo 'The tests fail:'; tail -n 40 .work/output; } | raymond emit goto WORK --input-file -
   exit
 fi
 git add --all

@@ -7,8 +7,7 @@ cat "$desk"/order/* | sort --stable --key=1,1n | awk '!seen[$2]++ { print $2 }' 
 for finding in $(head -n 10 "$desk/list"); do
   if [ ! -e "$desk/proofs/$finding" ]; then
     echo "$finding" > "$desk/current"
-    text=$(sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g' "$desk/findings/$finding")
-    echo "<reset cd=\"$desk/tree\" input=\"$text\">PROVE</reset>"
+    raymond emit reset PROVE --cd "$desk/tree" --input-file "$desk/findings/$finding"
     exit
   fi
 done

@@ -9,7 +9,6 @@ use std::ffi::OsString;
 
 use raymond_core::budget::Micros;
 use raymond_core::run::permissions::{Checks, Permissions};
-use raymond_core::workflow::environment::is_ours;
 
 use crate::contract::Request;
 use crate::headless::{ArgumentList, SessionStep};
@@ -19,11 +18,6 @@ pub const DEFAULT_MODE: &str = "acceptEdits";
 
 /// How often the client retries a failed request by itself. Raymond retries the turn afterwards.
 const RETRIES: (&str, &str) = ("CLAUDE_CODE_MAX_RETRIES", "2");
-
-/// The variables that a client sets for its child processes. A run inside a client must not look
-/// like one of its tools.
-const OUTER_CLIENT_VARIABLES: [&str; 3] =
-    ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID"];
 
 /// Returns the arguments of a client for this step.
 pub(super) fn arguments(request: &Request, step: &SessionStep) -> Vec<OsString> {
@@ -71,13 +65,6 @@ pub(super) fn environment(
     let home = request.started.config_home.as_ref();
     let home = home.map(|home| ("CLAUDE_CONFIG_DIR".into(), home.clone().into_os_string()));
     retries.into_iter().chain(home).collect()
-}
-
-/// Returns the variables that a client must not see, because they describe another turn or another
-/// client.
-pub(super) fn foreign_variables(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let foreign_variables = |name: &str| is_ours(name) || OUTER_CLIENT_VARIABLES.contains(&name);
-    names.filter(|name| name.to_str().is_some_and(foreign_variables)).collect()
 }
 
 fn session(list: &mut ArgumentList, step: &SessionStep) {

@@ -7,24 +7,10 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use raymond_core::run::permissions::{Checks, Permissions};
-use raymond_core::workflow::environment::is_ours;
 
 use super::preflight;
 use crate::contract::Request;
 use crate::headless::{ArgumentList, SessionStep};
-
-/// The variables that a client sets for its child processes. A run inside a client must not look
-/// like one of its tools.
-const OUTER_CLIENT_VARIABLES: [&str; 8] = [
-    "CODEX_CI",
-    "CODEX_SANDBOX",
-    "CODEX_SANDBOX_NETWORK_DISABLED",
-    "CODEX_SESSION_ID",
-    "CODEX_THREAD_ID",
-    "CODEX_TOOL_CALL_ID",
-    "CODEX_VERSION",
-    "CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS",
-];
 
 /// Returns the arguments of a client for this step.
 pub(super) fn arguments(
@@ -82,13 +68,6 @@ fn configured(list: &mut ArgumentList, key: &'static str, value: &str) {
     let quoted = serde_json::Value::from(value).to_string().replace('\u{7f}', "\\u007f");
     list.add(["-c"]);
     list.joined(key, quoted);
-}
-
-/// Returns the variables that a client must not see, because they describe another turn or another
-/// client.
-pub(super) fn foreign_variables(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let foreign_variables = |name: &str| is_ours(name) || OUTER_CLIENT_VARIABLES.contains(&name);
-    names.filter(|name| name.to_str().is_some_and(foreign_variables)).collect()
 }
 
 /// Whether the client would look for a thread of this id.

@@ -12,7 +12,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["run", "ralph", "demo"]),
     ("Look", &["list", "status", "why", "show", "logs", "cost", "attach", "wait"]),
     ("Steer", &["resume", "stop", "cancel", "prune"]),
-    ("Write", &["init", "config", "doctor", "replay", "completions"]),
+    ("Write", &["init", "emit", "config", "doctor", "replay", "completions"]),
     ("Serve", &["crayfish", "mcp"]),
 ];
 

@@ -49,7 +49,7 @@ fn rejected_change_is_implemented_again() {
 #[test]
 fn failing_tests_are_escalated_to_a_person() {
     let stage = go("hopeless.yaml");
-    let comment = "This needs a person (run demo):\n\nThe tests fail:\nnot ok tests/nobody.sh\n";
+    let comment = "This needs a person (run demo):\n\nThe tests fail:\nnot ok tests/nobody.sh\n\n";
     assert_eq!(stage.read("try/tracker/comments/12"), comment);
     assert_eq!(stage.commits("issue-12"), ["start"]);
     assert_eq!(stage.prints("git status --porcelain"), "");

@@ -132,6 +132,14 @@ impl Document {
         iterations.next().is_none().then_some(index)
     }
 
+    /// Returns the place of a key in the order in which a sequential walk reaches its steps: the
+    /// loops around it with their iterations, then the step. Unknown steps come last.
+    pub fn walk_position(&self, key: &Key) -> Vec<(StepIndex, u64)> {
+        let index = |id: &StepId| self.find(id.as_str()).unwrap_or(StepIndex(u32::MAX));
+        let loops = key.iterations.iter().map(|round| (index(&round.of), u64::from(round.number)));
+        loops.chain([(index(&key.step), 0)]).collect()
+    }
+
     /// Iterates over the loops around a step, innermost first.
     pub fn loops(&self, index: StepIndex) -> impl Iterator<Item = StepIndex> {
         let outward = |around: &StepIndex| self.step(*around).place.enclosing_loop;

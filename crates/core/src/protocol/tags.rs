@@ -19,6 +19,7 @@ mod reset;
 mod result;
 
 pub use attributes::{BorrowedTag, TagContent};
+pub(in crate::protocol) use entity::encode;
 pub use problem::TagProblem;
 
 use std::borrow::Cow;

@@ -65,6 +65,7 @@ pub fn environment<E>(
     check_vars(bindings.vars)?;
     let mut variables = vec![
         named("RUN_ID", bindings.run.as_str()),
+        named("WORKFLOW_ID", bindings.run.as_str()),
         named("AGENT_ID", bindings.agent.as_str()),
         named("STATE", bindings.state.as_str()),
         named("SCOPE", bindings.scope),
@@ -103,6 +104,7 @@ pub fn is_ours(variable: &str) -> bool {
         || matches!(
             rest,
             "RUN_ID"
+                | "WORKFLOW_ID"
                 | "AGENT_ID"
                 | "STATE"
                 | "SCOPE"
@@ -224,7 +226,7 @@ mod tests {
     }
 
     fn after_builtins(variables: &[(String, String)]) -> Vec<(&str, &str)> {
-        variables[5..].iter().map(|(k, v)| (k.as_str(), v.as_str())).collect()
+        variables[6..].iter().map(|(k, v)| (k.as_str(), v.as_str())).collect()
     }
 
     // proves: S27
@@ -239,6 +241,7 @@ mod tests {
         let lines: Vec<_> = variables.unwrap().iter().map(|(k, v)| format!("{k}={v}")).collect();
         insta::assert_snapshot!(lines.join("\n"), @r"
         RAYMOND_RUN_ID=flow-1
+        RAYMOND_WORKFLOW_ID=flow-1
         RAYMOND_AGENT_ID=main
         RAYMOND_STATE=BUILD.sh
         RAYMOND_SCOPE=/flows

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use raymond_core::crayfish::Document;
 use raymond_core::crayfish::key::Key;
 use raymond_core::crayfish::state::{Position, StepsState};
 use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::{Phase, Run};
 use raymond_engine::inspect::Inspection;
+use raymond_engine::pin::Pin;
 use raymond_engine::project::Project;
+use raymond_store::Blobs;
 use serde_json::{Value as Json, json};
 
 use crate::json;
@@ -45,7 +48,7 @@ fn shown(project: &Project, look: &Inspection) -> Json {
     let place = StatusSummary::seen(project, look).with_retries(project, look).with_processes(look);
     let mut object = json::run(&look.head.view(), &place);
     if let Some(flow) = run.program.steps() {
-        object["steps"] = steps(run, flow);
+        object["steps"] = steps(run, flow, document(run, &blobs).as_ref());
     }
     // Before the results are added: results are data for the caller and stay unchanged.
     let mut object = redacted_json(object);
@@ -53,13 +56,23 @@ fn shown(project: &Project, look: &Inspection) -> Json {
     object
 }
 
-/// Returns every step that was reached, by key. Outputs of steps are in the results.
-fn steps(run: &Run, flow: &StepsState) -> Json {
+/// Returns the document of a run, if it can be read.
+fn document(run: &Run, blobs: &Blobs) -> Option<Document> {
+    let definition = Pin::load(&run.manifest, blobs).ok()?.definition().ok()?;
+    Some(definition.steps?.document.clone())
+}
+
+/// Returns every step that was reached, in the order of a walk. Outputs of steps are in the results.
+fn steps(run: &Run, flow: &StepsState, document: Option<&Document>) -> Json {
     let mut states: BTreeMap<Key, &str> = BTreeMap::new();
     states.extend(flow.branches.keys().filter_map(|id| at(run, flow, id)));
     let done = |ok: bool| if ok { "done" } else { "failed" };
     // Behind the branches, so that a recorded result wins over the position of its branch.
     states.extend(flow.results.iter().map(|(key, stored)| (key.clone(), done(stored.ok))));
+    let mut states: Vec<(Key, &str)> = states.into_iter().collect();
+    if let Some(document) = document {
+        states.sort_by_cached_key(|(key, _)| document.walk_position(key));
+    }
     let entries = states.into_iter().map(|(key, state)| {
         let mut step =
             json!({ "key": key.to_string(), "stepId": key.step.as_str(), "state": state });

@@ -368,3 +368,17 @@ fn four_hundred_loops_may_be_nested() {
     let walk = walk.walked();
     assert_eq!((walk.done.len(), walk.stuck), (1, None));
 }
+
+#[test]
+fn walk_position_sorts_keys_as_they_are_reached() {
+    let body = json!([says("z", "x"), { "id": "inner", "kind": "forEach", "listPath": "$.vars.three", "itemVar": "i", "body": [says("y", "x")] }, says("a", "x")]);
+    let each = json!({ "id": "each", "kind": "forEach", "listPath": "$.vars.three", "itemVar": "item", "body": body });
+    let walk = Walk::new(&json!([says("last", "x"), each, says("first", "x")])).walked();
+    let key = |done: &String| done.split(": ").next().unwrap().parse::<Key>().unwrap();
+    let reached: Vec<Key> = walk.done.iter().map(key).collect();
+    let mut sorted = reached.clone();
+    sorted.sort();
+    assert_ne!(sorted, reached, "keys sort by name");
+    sorted.sort_by_key(|key| walk.document.walk_position(key));
+    assert_eq!(sorted, reached);
+}

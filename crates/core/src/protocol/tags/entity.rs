@@ -1,4 +1,4 @@
-//! Decodes character references in attribute values: the five of XML, and no others.
+//! Decodes and encodes character references in attribute values: the five of XML, and no others.
 
 use std::borrow::Cow;
 
@@ -27,6 +27,18 @@ pub(super) fn decode(raw: &str) -> Cow<'_, str> {
     }
     decoded.push_str(&raw[copied..]);
     Cow::Owned(decoded)
+}
+
+/// Replaces every character that has a reference, so that the value can be between any quotes.
+pub(in crate::protocol) fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for character in text.chars() {
+        match ENTITIES.iter().find(|(_, known)| *known == character) {
+            Some((reference, _)) => encoded.push_str(reference),
+            None => encoded.push(character),
+        }
+    }
+    encoded
 }
 
 #[cfg(test)]

@@ -1,0 +1,71 @@
+//! Flags of the command that prints a tag.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use raymond_core::protocol::TagName;
+
+/// The tags, for clap.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EmittedTag(pub(crate) TagName);
+
+impl ValueEnum for EmittedTag {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [EmittedTag; TagName::ALL.len()] = {
+            let mut all = [EmittedTag(TagName::Goto); TagName::ALL.len()];
+            let mut place = 0;
+            while place < all.len() {
+                all[place] = EmittedTag(TagName::ALL[place]);
+                place += 1;
+            }
+            all
+        };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.0.as_str()))
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Emit {
+    /// Print this tag
+    #[arg(value_enum, value_name = "TAG")]
+    pub(crate) tag: EmittedTag,
+    /// Name the state that the tag leads to; for a result, its text
+    #[arg(value_name = "STATE")]
+    pub(crate) state: Option<String>,
+    /// Pass this text to the state; for a result, its text
+    #[arg(long, value_name = "TEXT", conflicts_with = "input_file")]
+    pub(crate) input: Option<String>,
+    /// Read that text from a file (`-` reads stdin)
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) input_file: Option<PathBuf>,
+    /// Name the state that gets the result (call, function)
+    #[arg(long, value_name = "STATE")]
+    pub(crate) r#return: Option<String>,
+    /// Name the state in which the parent continues (fork)
+    #[arg(long, value_name = "STATE")]
+    pub(crate) next: Option<String>,
+    /// Choose the working directory (reset, fork)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cd: Option<String>,
+    /// Choose the model (call, function)
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Drop pending returns with `clear` (reset)
+    #[arg(long, value_name = "clear")]
+    pub(crate) stack: Option<String>,
+    /// Add any other attribute, such as a variable of a worker (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = attribute)]
+    pub(crate) attribute: Vec<(String, String)>,
+}
+
+fn attribute(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    if !raymond_core::workflow::template::is_name(name) {
+        return Err(format!("{name:?} is not a name: use letters, digits, `_` and `-`"));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
