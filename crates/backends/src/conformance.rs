@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 use crate::contract::{Answer, Backend, Capability, Request, StartedTurn, TurnObserver};
 use raymond_core::run::outcome::Finished;
 
-/// The time limit for an answer. A stop with all its waiting times takes 25 s, and the machine may be
-/// busy.
+/// The time limit for an answer. A stop with all its waiting times takes 25 s, and the machine may
+/// be busy.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A backend under test.

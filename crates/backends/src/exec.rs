@@ -138,7 +138,7 @@ fn build_spec(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
     let (program, arguments) = match command {
         ExecCommand::Shell(text) if text.len() > ARGUMENT_MAX => {
             let kept = scratch::write_file(&text, &marker).map_err(|error| {
-                format!("cannot write a shell text of {} bytes to a file: {error}", text.len())
+                format!("could not write a shell text of {} bytes to a file: {error}", text.len())
             })?;
             let path = kept.path().as_os_str().to_owned();
             file = Some(kept);

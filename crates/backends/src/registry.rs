@@ -204,7 +204,7 @@ mod tests {
         let settings = Settings { permissions, ..Settings::default() };
         for kind in CLIENTS {
             let problem = kind.check("no-such-client".as_ref(), &settings).unwrap_err();
-            assert_eq!(problem.message, "cannot find the client no-such-client on PATH");
+            assert_eq!(problem.message, "could not find the client no-such-client on PATH");
             let remedy = format!("install {} ({})", kind.product, kind.install);
             assert!(problem.remedy.starts_with(&remedy), "{}", problem.remedy);
         }

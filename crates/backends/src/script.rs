@@ -93,7 +93,7 @@ static FOREIGN: LazyLock<Vec<OsString>> =
 
 fn build_spec(script: Script) -> Result<Spec, String> {
     let Script { path, cwd, environment, inherit, marker } = script;
-    let unreadable = |error| format!("cannot read the script {}: {error}", path.display());
+    let unreadable = |error| format!("could not read the script {}: {error}", path.display());
     let path = std::path::absolute(&path).map_err(unreadable)?;
     // Workflows may contain `.bat` and `.ps1` states for other platforms.
     if path.extension() != Some(OsStr::new("sh")) {

@@ -36,7 +36,7 @@ pub struct Workspace {
 
 /// The error of a directory that cannot be opened.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot open the workspace {}: {source}", path.display())]
+#[error("could not open the workspace {}: {source}", path.display())]
 pub struct OpenError {
     pub path: PathBuf,
     pub source: io::Error,
@@ -44,7 +44,7 @@ pub struct OpenError {
 
 /// The error of a path in a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("cannot read {path} in the workspace: {why}")]
+#[error("could not read {path} in the workspace: {why}")]
 pub struct WorkspaceError {
     /// The path as it was given.
     pub path: String,

@@ -176,7 +176,7 @@ fn agent(view: &RunView, id: &AgentId, row: &AgentRow) -> serde_json::Value {
         "state": row.place_name(),
         "visit": row.summary.count,
         "depth": row.frames().len(),
-        "stack": row.frames().map(frame).collect::<Vec<_>>(),
+        "stack": row.frames().map(|(state, call)| frame(state, call)).collect::<Vec<_>>(),
         "backend": row.answering(),
         "cwd": row.cwd,
         "status": status,
@@ -216,7 +216,7 @@ fn turn(attempt: &Attempt) -> serde_json::Value {
     })
 }
 
-fn frame((frame, call): (&Frame, Option<&Call>)) -> serde_json::Value {
+fn frame(frame: &Frame, call: Option<&Call>) -> serde_json::Value {
     json!({
         "state": frame.state,
         "by": call.and_then(|call| call.by.as_ref()).map(ToString::to_string),

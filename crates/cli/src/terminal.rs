@@ -30,8 +30,8 @@ pub(crate) const fn has_room(size: Size) -> bool {
 
 /// Returns the columns for messages; without a terminal, a width that reads easily.
 pub(crate) fn width() -> usize {
-    const READ_WITH_EASE: usize = 100;
-    if is_there() { size().columns.saturating_sub(1).max(LEAST.columns) } else { READ_WITH_EASE }
+    const READABLE_COLUMNS: usize = 100;
+    if is_there() { size().columns.saturating_sub(1).max(LEAST.columns) } else { READABLE_COLUMNS }
 }
 
 /// Returns the column at which lines end; without a terminal, no limit.

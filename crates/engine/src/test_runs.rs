@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use raymond_backends::contract::{
     Answer, AnswerFuture, AttachResult, Backend, Request, StartedTurn, TurnObserver,
@@ -193,9 +194,12 @@ impl Client {
 
     /// Waits until the client works on a turn.
     pub(crate) async fn works(&self) {
-        while self.followed.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
+        let works = async {
+            while self.followed.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_mins(10), works).await.expect("the client is followed");
     }
 }
 

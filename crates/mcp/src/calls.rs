@@ -158,7 +158,7 @@ impl Calls {
         let run_call = run.map(|run| self.by_run.enter(run, [cancel.clone(), token.clone()]));
         let (progress, reports) = mpsc::unbounded_channel();
         let channels = CallChannels { cancel: token.clone(), progress };
-        let mut answered = match self.start(sent, (permit, run_call), channels) {
+        let mut answered = match self.start(sent, self.count(permit, run_call), channels) {
             Ok(answered) => answered,
             Err(error) => return internal(&format!("no thread could be started: {error}")),
         };
@@ -180,16 +180,18 @@ impl Calls {
         reply.unwrap_or_else(|_| internal("the call ended without a reply"))
     }
 
+    /// Counts a call before its thread starts, so that `idle` cannot miss it.
+    fn count(&self, permit: CallPermit, run_call: Option<RunCall>) -> Running {
+        self.running.send_modify(|running| *running += 1);
+        Running { count: Arc::clone(&self.running), _permit: permit, _run_call: run_call }
+    }
+
     fn start(
         &self,
         sent: RawRequest,
-        (permit, run_call): (CallPermit, Option<RunCall>),
+        running: Running,
         channels: CallChannels,
     ) -> std::io::Result<oneshot::Receiver<CallReply>> {
-        // Counted before the thread starts, so that `idle` cannot miss it.
-        self.running.send_modify(|running| *running += 1);
-        let count = Arc::clone(&self.running);
-        let running = Running { count, _permit: permit, _run_call: run_call };
         let host = Arc::clone(&self.host);
         let (answer, answered) = oneshot::channel();
         let call = move || {

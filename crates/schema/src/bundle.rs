@@ -168,7 +168,7 @@ impl Gatherer<'_> {
                 let places = places.unwrap_or_default();
                 (Kind::Missing, format!("there is no schema named `{name}`{places}"))
             }
-            Err(why) => (Kind::Unreadable, format!("cannot read the schema `{name}`: {why}")),
+            Err(why) => (Kind::Unreadable, format!("could not read the schema `{name}`: {why}")),
         };
         self.faults.push(from.fault(at, kind, cut(message)));
         None

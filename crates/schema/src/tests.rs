@@ -159,7 +159,7 @@ fn a_dangling_reference_is_a_fault() {
     check("#/title", "there is no schema at /title");
     check("#/enum/0", "the value at /enum/0 is data, not a schema");
     check("Gone", "there is no schema named `Gone`");
-    check("Broken", "cannot read the schema `Broken`: it is not JSON");
+    check("Broken", "could not read the schema `Broken`: it is not JSON");
     check("a/b", "`a/b` is a path: a schema is named by its file name alone");
     let unused = json!({"$defs": {"a": {"$ref": "#/nothing"}}});
     refused(&unused, json!({}), &[("/$defs/a/$ref", "there is nothing at /nothing")]);

@@ -68,7 +68,7 @@ fn not_found(command: &OsStr) -> String {
     if is_path(Path::new(command)) {
         format!("could not find a program at {shown}")
     } else {
-        format!("cannot find the client {shown} on PATH")
+        format!("could not find the client {shown} on PATH")
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
         let check = |command: &str, expected: &str| {
             assert_eq!(MissingProgram::NotFound(command.into()).to_string(), expected);
         };
-        check("claude", "cannot find the client claude on PATH");
+        check("claude", "could not find the client claude on PATH");
         check("/opt/claude", "could not find a program at /opt/claude");
         check("bin/claude", "could not find a program at bin/claude");
     }

@@ -156,7 +156,7 @@ async fn failed_start_has_a_reason() {
     .await;
     check(
         Script { path: directory.path().join("GONE.sh"), ..good.clone() },
-        "cannot read the script HERE/GONE.sh: No such file or directory (os error 2)",
+        "could not read the script HERE/GONE.sh: No such file or directory (os error 2)",
     )
     .await;
     check(

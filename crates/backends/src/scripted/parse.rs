@@ -20,7 +20,7 @@ impl Replies {
         let name = path.file_name().unwrap_or(path.as_os_str());
         let name = name.to_string_lossy();
         let text = std::fs::read_to_string(path).map_err(|error| {
-            let message = format!("cannot read {}: {error}", path.display());
+            let message = format!("could not read {}: {error}", path.display());
             vec![Diagnostic::error("unreadable", message).in_file(&*name)]
         })?;
         Self::parse(&name, &text)

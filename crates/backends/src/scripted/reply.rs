@@ -1,4 +1,7 @@
-//! Parsing one reply: a text, or a mapping with more keys.
+//! Parses one reply of a file: a text, or a mapping with more keys.
+//!
+//! Each mistake is reported with its line, and the rest of the file is still read, so that a user
+//! sees all mistakes at once. `replies` finds the reply to a turn.
 
 use std::ops::Range;
 

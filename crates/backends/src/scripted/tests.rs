@@ -375,13 +375,13 @@ fn diagnostics_name_the_file() {
     let gone = Replies::load("/no/such/replies.yaml".as_ref()).unwrap_err();
     assert_eq!(
         gone[0].to_string(),
-        "replies.yaml: error: cannot read /no/such/replies.yaml: No such file or directory (os \
+        "replies.yaml: error: could not read /no/such/replies.yaml: No such file or directory (os \
          error 2)"
     );
 }
 
 #[test]
-fn entries_for_unknown_states_cause_warnings() {
+fn mistyped_state_is_an_error_another_one_a_warning() {
     let yaml = "START: x\nREVEIW: x\nFIX.md: x\n'*': x\nagents: { main: { BANANA: x } }";
     let replies = Replies::parse("r.yaml", yaml).unwrap();
     let states = ["START.md", "REVIEW.md", "FIX.md"].map(StateName::from);
@@ -392,7 +392,7 @@ fn entries_for_unknown_states_cause_warnings() {
         .collect();
     let hint = Some("did you mean \"REVIEW\"?".to_owned());
     let expected = [
-        ("r.yaml:2:1: warning: no state is called \"REVEIW\"", hint),
+        ("r.yaml:2:1: error: no state is called \"REVEIW\"", hint),
         ("r.yaml:5:19: warning: no state is called \"BANANA\"", None),
     ];
     assert_eq!(found, expected.map(|(text, hint)| (text.to_owned(), hint)));

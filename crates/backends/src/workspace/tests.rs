@@ -124,7 +124,7 @@ fn absent_file_is_missing() {
     }
     let check = |path: &str, why: &str| {
         let path = fixture.at(path);
-        let expected = format!("cannot open the workspace {}: {why}", path.display());
+        let expected = format!("could not open the workspace {}: {why}", path.display());
         assert_eq!(Workspace::open(&path).unwrap_err().to_string(), expected);
     };
     check("gone", "No such file or directory (os error 2)");
@@ -148,7 +148,7 @@ fn a_file_has_a_largest_size() {
 fn a_fault_says_which_path_and_why() {
     let fixture = fixture();
     let fault = fixture.ways[0].read("../secret").unwrap_err();
-    let expected = "cannot read ../secret in the workspace: it leads out of the workspace";
+    let expected = "could not read ../secret in the workspace: it leads out of the workspace";
     assert_eq!(fault.to_string(), expected);
 }
 
@@ -237,7 +237,7 @@ fn schemas_are_found_by_file_name_in_order() {
     check("Directory", Ok(Some(json!(5))));
     check("C", Ok(None));
     check("bad", Err("./two/bad.json: not JSON"));
-    let out = "cannot read ./two/out.json in the workspace: it leads out of the workspace";
+    let out = "could not read ./two/out.json in the workspace: it leads out of the workspace";
     check("out", Err(out));
     check("../secret", Err("`../secret` is not a file name"));
     check("..", Err("`..` is not a file name"));

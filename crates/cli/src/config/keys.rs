@@ -101,8 +101,8 @@ keys! {
     budget: Slot<Option<Micros>> = field!(CAP, budget)
         .heading(MONEY).flag("USD|none", "Stop at this total cost in US dollars, or `none`\n\n\
             With `resume` it is the new total. Clients check the cap after they have spent, so \
-            the overshoot is at most one model request for each running turn. With Codex a \
-            second request may have started, which Raymond interrupts (docs/codex.md).");
+            the overshoot is at most one model request for each running turn. With Codex, \
+            further requests may start before Raymond interrupts it (docs/codex.md).");
     strict_budget: Slot<bool> = field!(SWITCH, strict_budget)
         .heading(MONEY).flag("", "Charge a turn's full budget share when its cost is unknown\n\n\
             The budget share is the part of the cap that Raymond reserves for one turn. Codex \

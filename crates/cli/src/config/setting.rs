@@ -1,4 +1,7 @@
 //! The description of one setting: its kind, its sources, its flag and its effect.
+//!
+//! `keys` lists the settings. Everything that a source needs follows from the description, so a
+//! setting cannot be missing in one of them.
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};

@@ -8,9 +8,9 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 /// Stands for a blank inside a command. Shown text contains no control characters, so it is
 /// unambiguous.
 const GLUE: char = '\u{1}';
-/// Least columns behind the indent; with fewer, the indent shrinks to `HARDLY_ANY`.
+/// Least columns behind the indent; with fewer, the indent shrinks to `SMALLEST_INDENT`.
 const LEAST: usize = 20;
-const HARDLY_ANY: usize = 2;
+const SMALLEST_INDENT: usize = 2;
 
 /// The columns in which a text is laid out.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +56,7 @@ struct Page {
 
 impl Page {
     fn new(LineLayout { edge, taken, indent }: LineLayout) -> Self {
-        let indent = if edge < indent + LEAST { HARDLY_ANY } else { indent };
+        let indent = if edge < indent + LEAST { SMALLEST_INDENT } else { indent };
         Self { text: String::new(), edge, indent, column: taken }
     }
 

@@ -84,7 +84,7 @@ fn replies_path_is_relative_to_configuration_file() {
     let project = Project::of(&PROMPT);
     project.write("raymond.toml", "replies = 'replies.yaml'");
     project.raymond("run wf").prints("x\n").mentions(0, &["· scripted ·"]);
-    project.raymond("run wf --backend claude").mentions(7, &["cannot find the client"]);
+    project.raymond("run wf --backend claude").mentions(7, &["could not find the client"]);
 }
 
 #[test]

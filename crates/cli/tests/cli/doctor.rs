@@ -60,7 +60,7 @@ fn client_is_asked_only_for_its_version() {
 #[test]
 fn client_without_an_answer_is_a_failure() {
     let project = Project::of(&[]);
-    let missing = "cannot find the client no-such-client on PATH";
+    let missing = "could not find the client no-such-client on PATH";
     check(&project, "client", &[("fail", missing), NO_CODEX]);
     assert!(found(&project, "client")[0].2.as_ref().unwrap().starts_with("install Claude Code"));
     let project = project.with("RAYMOND_BACKEND", "scripted");
@@ -93,9 +93,9 @@ fn codex_is_checked_when_found_or_configured() {
     // A wrong path is reported in the same words as by a run.
     let nowhere = ("warn", "could not find a program at /nowhere");
     check(&missing("RAYMOND_CODEX", "/nowhere"), "client", &[claude, nowhere]);
-    let misspelt = ("warn", "cannot find the client codexx on PATH");
+    let misspelt = ("warn", "could not find the client codexx on PATH");
     check(&missing("RAYMOND_CODEX", "codexx"), "client", &[claude, misspelt]);
-    let chosen = ("fail", "cannot find the client codex on PATH");
+    let chosen = ("fail", "could not find the client codex on PATH");
     check(&missing("RAYMOND_BACKEND", "codex"), "client", &[claude, chosen]);
 }
 
@@ -215,7 +215,7 @@ fn machine_for_codex_alone_needs_no_claude() {
     let codex = ("ok", "codex 0.166.0 (/project/bin/codex)");
     check(&machine(&["codex"]), "client", &[no_claude, codex]);
     let nothing = machine(&["other"]);
-    check(&nothing, "client", &[no_claude, ("fail", "cannot find the client codex on PATH")]);
+    check(&nothing, "client", &[no_claude, ("fail", "could not find the client codex on PATH")]);
     let remedy = found(&nothing, "client")[1].2.clone().unwrap();
     assert!(remedy.starts_with("install Codex"), "{remedy}");
     let played = nothing.with("RAYMOND_BACKEND", "scripted");

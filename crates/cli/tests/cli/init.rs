@@ -435,5 +435,5 @@ fn generated_workflow_works_with_the_configured_client() {
     let project = check("codex", "Codex and a cap of $5.00");
     // Nothing but the client is missing.
     let output = project.with("RAYMOND_CODEX", "no-such-client").raymond("run workflows/change");
-    output.mentions(7, &["cannot find the client no-such-client"]);
+    output.mentions(7, &["could not find the client no-such-client"]);
 }

@@ -165,9 +165,10 @@ fn client_of_unreachable_state_may_be_missing() {
     let project = project.with("RAYMOND_CODEX", nowhere).with("RAYMOND_CLAUDE", nowhere);
     project.raymond("run wf --backend claude --replies r.yaml").prints("x\n");
     let reached = project.raymond("run wf/LOST.md --backend claude --replies r.yaml");
-    reached
-        .prints("")
-        .mentions(7, &["could not use codex for LOST.md: cannot find the client no-such-client"]);
+    reached.prints("").mentions(
+        7,
+        &["could not use codex for LOST.md: could not find the client no-such-client"],
+    );
 }
 
 #[test]
@@ -250,7 +251,7 @@ fn missing_client_is_reported_by_path() {
     check("/nowhere/claude", "could not find a program at /nowhere/claude");
     check("./bin/claude", "could not find a program at /project/bin/claude");
     check("./plain", "cannot run the client /project/plain: it is not an executable file");
-    check("no-such", "cannot find the client no-such on PATH");
+    check("no-such", "could not find the client no-such on PATH");
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn prompt_without_a_backend_is_rejected_early() {
     let project = Project::of(&FLOW);
     project.raymond("run wf").says(
         7,
-        "raymond: could not use claude for DONE.md: cannot find the client no-such-client on PATH
+        "raymond: could not use claude for DONE.md: could not find the client no-such-client on PATH
         hint: install Claude Code (npm install -g @anthropic-ai/claude-code), or set `claude` in the configuration to its path; or play replies from a file with --replies FILE",
     );
     assert!(!project.path(".raymond").exists());

@@ -67,7 +67,7 @@ fn doctor_names_client_versions_without_a_request() {
     assert!(doctor.stdout.contains(&format!("codex ({}) does not answer", silent.display())));
 }
 
-const MISSING: &str = "cannot find the client no-such-client on PATH";
+const MISSING: &str = "could not find the client no-such-client on PATH";
 const TOO_OLD: &str = ") is version 2.1.308, but Raymond needs 2.1.309 or later";
 
 #[test]

@@ -126,9 +126,12 @@ fn start_stubborn(setup: &TestRun, owned: &OwnedRun) {
 }
 
 async fn appears(setup: &TestRun, name: &str) {
-    while !setup.cwd.path().join(name).exists() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let exists = async {
+        while !setup.cwd.path().join(name).exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(10), exists).await.expect(name);
 }
 
 #[tokio::test]

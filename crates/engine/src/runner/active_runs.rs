@@ -20,14 +20,14 @@ pub(super) struct ActiveRun(());
 
 impl ActiveRun {
     pub(super) async fn register() -> Self {
-        let _door = REGISTRATION.acquire().await;
+        let _one_at_a_time = REGISTRATION.acquire().await;
         ACTIVE_RUNS.fetch_add(1, Ordering::SeqCst);
         Self(())
     }
 
     /// Ends every process of the run with this nonce.
     pub(super) async fn end_processes(&self, nonce: &Nonce, grace: &Grace) {
-        let _door = REGISTRATION.acquire().await;
+        let _one_at_a_time = REGISTRATION.acquire().await;
         if ACTIVE_RUNS.load(Ordering::SeqCst) == 1 {
             end_orphans(nonce, grace).await;
         } else {

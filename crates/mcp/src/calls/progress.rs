@@ -1,8 +1,8 @@
 //! The progress reports of a call to its client.
 //!
 //! A call reports progress without waiting, but its client may not read. So only the last reports
-//! are kept while one is being sent. While nothing new happens, a heartbeat repeats the last report,
-//! because most clients give up after a time without progress.
+//! are kept while one is being sent. While nothing new happens, a heartbeat repeats the last
+//! report, because most clients give up after a time without progress.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};

@@ -155,6 +155,7 @@ fn nearest_project_is_found_outside_repositories() {
     check(&runs, None, "/p/a/b", "/p/.raymond");
     check(&["/p", "/p/.raymond", "/p/a", "/p/a/.raymond"], None, "/p/a", "/p/a/.raymond");
     check(&["/p", "/p/a"], Some(("/p/raymond.toml", "")), "/p/a", "/p/.raymond");
+    check(&["/.raymond", "/p"], None, "/p", "/p/.raymond");
     // A repository comes first, even if a directory in it has runs.
     let head = Some(("/p/.git/HEAD", "ref: refs/heads/main\n"));
     check(&["/p", "/p/.git", "/p/a", "/p/a/.raymond"], head, "/p/a", "/p/.raymond");

@@ -278,9 +278,12 @@ async fn adopted_client_with_emptied_transcript_is_not_free() {
     let harness = Harness::new(&script, ClientTimeouts { first_output: SHORT, ..PATIENT });
     let request = harness.request("hello");
     abandon(&harness, &request);
-    while fs::read(&request.started.transcript).unwrap().is_empty() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    let written = async {
+        while fs::read(&request.started.transcript).unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(10), written).await.expect("the client writes");
     fs::write(&request.started.transcript, "").unwrap();
     let observer = TurnObserver::silent(CancellationToken::new());
     let mut answer = harness.claude.follow(request.started, observer).await;

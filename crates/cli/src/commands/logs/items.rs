@@ -1,4 +1,7 @@
 //! The items of a turn, read from a transcript or from the journal.
+//!
+//! A transcript has more details, but it may be missing: a caller answers without one, and a file
+//! may be damaged. Then the journal still has the final message.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};

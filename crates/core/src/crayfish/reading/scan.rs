@@ -1,4 +1,7 @@
 //! The tokens of JSON: strings, numbers, literals and white space.
+//!
+//! The scanner is strict (RFC 8259) and reports the byte of a mistake, which the parser turns into
+//! a line and a column.
 
 use memchr::memchr2;
 use serde_json::{Number, Value};

@@ -129,6 +129,7 @@ fn deepest_value_fits_the_stack() {
     let levels = Holds::Record.levels();
     let text = format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
     let arrays = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    #[expect(clippy::disallowed_types, reason = "the test needs a stack of a known size")]
     let thread = std::thread::Builder::new().stack_size(1_700 << 10).spawn(move || {
         for text in [text, arrays] {
             let value = read_as(Holds::Record, text.as_bytes()).unwrap();

@@ -1,4 +1,8 @@
 //! Reads exec steps, which run a program.
+//!
+//! `shell` is a text for bash, and `run` is a program with arguments. The output of a step must not
+//! be a part of `shell` or `cmd`, where it would run: it reaches the program through `env`, the
+//! arguments, stdin or a file.
 
 use std::sync::Arc;
 

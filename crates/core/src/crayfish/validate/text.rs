@@ -1,4 +1,8 @@
-//! Reads templates and paths. The names that are allowed depend on the use of the text.
+//! Reads templates and paths of a document.
+//!
+//! The names that are allowed depend on the use of the text: `env` of a document sees only its
+//! variables, a step also sees results, and a body also sees the locals of its loops. A text with a
+//! mistake is reported once, and the check of the step continues.
 
 use std::collections::BTreeMap;
 

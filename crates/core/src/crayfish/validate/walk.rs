@@ -1,4 +1,7 @@
 //! Visits every step of a document with an explicit stack, and assembles the document.
+//!
+//! Documents come from agents and may be nested 500 levels deep. Recursion would use the stack of
+//! the caller's thread, which may be small.
 
 use super::unfinished::UnfinishedStep;
 use std::collections::BTreeMap;
