@@ -1,9 +1,9 @@
 //! Environment variables that no process of a run inherits, because they describe another turn or
 //! an agent client in which Raymond itself runs.
 //!
-//! A client gives its tools variables that identify its conversation, and some that let them act for
-//! it: tokens, sockets and ports. A run inside such a tool must not hand them on, neither to the
-//! same client nor to another one or a script. The login of the user stays.
+//! A client gives its tools variables that identify its conversation, and some that let them act
+//! for it: tokens, sockets and ports. A run inside such a tool must not hand them on, neither to
+//! the same client nor to another one or a script. The login of the user stays.
 
 use std::ffi::OsString;
 

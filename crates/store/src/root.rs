@@ -404,8 +404,8 @@ fn normalise(path: &Path) -> PathBuf {
 /// Whether a directory is a project of a trusted user. A project of anyone else is passed over: a
 /// `.raymond/` that a stranger left in `/tmp` must neither be used nor stop others below it.
 fn is_own_project(disk: &dyn Disk, trusted: TrustedUsers, directory: &Path) -> bool {
-    // A directory in which every user may write, such as `/tmp`, belongs to no project. Neither does
-    // `/`: one run that root started there would take in all other directories.
+    // A directory in which every user may write, such as `/tmp`, belongs to no project. Neither
+    // does `/`: one run that root started there would take in all other directories.
     if directory.parent().is_none() || disk.is_open_to_all(directory).unwrap_or(true) {
         return false;
     }

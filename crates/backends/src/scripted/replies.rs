@@ -99,8 +99,8 @@ pub(super) enum Reset {
 
 impl Replies {
     /// Returns a mistake for every entry whose state does not exist; `noun` names the kind of
-    /// state. A mistyped name is an error. Another name is only a warning, because several workflows
-    /// may share a file.
+    /// state. A mistyped name is an error. Another name is only a warning, because several
+    /// workflows may share a file.
     pub fn check<'a>(
         &self,
         states: impl IntoIterator<Item = &'a StateName>,

@@ -126,7 +126,7 @@ const HEADER: [&str; 7] = ["RUN", "STATUS", "STARTED", "AGE", "COST", "WORKFLOW"
 
 /// ```text
 /// RUN           STATUS     STARTED               AGE   COST   WORKFLOW      REASON
-/// review-k3f9   completed  2026-11-19 10:05 CET  3m    $0.40  flows/review  main ended with a result
+/// review-k3f9   completed  2026-11-19 10:05 CET  3m    $0.40  flows/review  main ended with …
 /// ```
 fn table(rows: &[ListedRun], now: Timestamp) -> String {
     if rows.is_empty() {

@@ -1,7 +1,7 @@
 //! Writes a tag so that it is read as exactly that tag, whatever its texts contain.
 //!
-//! The written text is read again before it is returned. So the rules of [`scan()`] and of the table
-//! of tags decide what can be written, and none of them is repeated here.
+//! The written text is read again before it is returned. So the rules of [`scan()`] and of the
+//! table of tags decide what can be written, and none of them is repeated here.
 
 use super::scan::scan;
 use super::source::Source;

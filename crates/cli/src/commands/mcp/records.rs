@@ -62,7 +62,8 @@ fn document(run: &Run, blobs: &Blobs) -> Option<Document> {
     Some(definition.steps?.document.clone())
 }
 
-/// Returns every step that was reached, in the order of a walk. Outputs of steps are in the results.
+/// Returns every step that was reached, in the order of a walk. Outputs of steps are in the
+/// results.
 fn steps(run: &Run, flow: &StepsState, document: Option<&Document>) -> Json {
     let mut states: BTreeMap<Key, &str> = BTreeMap::new();
     states.extend(flow.branches.keys().filter_map(|id| at(run, flow, id)));
