@@ -11,17 +11,13 @@
 //! | `tool NAME {…}` | calls a tool with this input: ends a message |
 //! | `text TEXT`, `think TEXT` | a text, a thought, before that in the same message |
 //! | `refuse` | refuses: ends a message |
-//! | `usage input=N output=N cache_read=N cache_write=N` | token counts of the messages after this
-//! line (default: 1000 input, 100 output) |
+//! | `usage input=N output=N cache_read=N cache_write=N` | token counts of the messages after this line (default: 1000 input, 100 output) |
 //! | `error STATUS [type=…] [retry-after=N] [header:NAME=VALUE …] [message=…]` | the API fails |
 //! | `drop`, `hang` | closes the connection without a byte; never answers |
-//! | `latency 300ms`, `wait FILE` | before the next message: waits this long; creates
-//! `FILE.waiting` and waits for FILE |
+//! | `latency 300ms`, `wait FILE` | before the next message: waits this long; creates `FILE.waiting` and waits for FILE |
 //! | `cut N` | the next message is cut after N events |
-//! | `then` | the following lines answer the next user text without lines of its own, such as a
-//! reminder |
-//! | `again` | the following lines apply if the conversation already contains the same script, as
-//! in a continued turn |
+//! | `then` | the following lines answer the next user text without lines of its own, such as a reminder |
+//! | `again` | the following lines apply if the conversation already contains the same script, as in a continued turn |
 //!
 //! An agent step has the lines in the `instructions` of its message. Without a script, and after
 //! its end, the model says `ok`. A line that cannot be parsed is answered with status 400 and the

@@ -89,7 +89,7 @@ fn counts(view: &RunView) -> Vec<String> {
     counts
 }
 
-/// Returns a note about costs that nobody pays.
+/// Returns a note about the costs of a rehearsal.
 fn rehearsal(view: &RunView) -> String {
     let rehearsed = view.totals.rehearsed();
     match rehearsed {

@@ -212,7 +212,7 @@ fn footer(view: &RunView, scene: &Scene, columns: usize) -> String {
         workers,
         interrupt.map(str::to_owned),
     ];
-    // The first parts to omit: the others tell how the run continues.
+    // The first parts to omit: the others show how the run continues.
     let omitted: [&[usize]; 3] = [&[], &[RESERVED], &[RESERVED, WORKERS]];
     let texts = omitted.map(|omitted| {
         let kept = parts.iter().enumerate().filter(|(place, _)| !omitted.contains(place));

@@ -1,4 +1,4 @@
-//! Writes a tag so that it is read as exactly that tag, whatever its texts contain.
+//! Writes a tag with any texts so that it is read as exactly that tag.
 //!
 //! The written text is read again before it is returned. So the rules of [`scan()`] and of the
 //! table of tags decide what can be written, and none of them is repeated here.

@@ -152,8 +152,8 @@ impl Totals {
         self.spending.values().map(|spending| spending.turns).sum()
     }
 
-    /// Returns the costs that replies from a file named. They exercise the cap, but nobody pays
-    /// them.
+    /// Returns the costs that replies from a file named. They count towards the cap, but
+    /// they are not money.
     pub fn rehearsed(&self) -> Micros {
         let scripted = self.backends.get(&BackendName::new(BackendName::SCRIPTED));
         scripted.map_or(Micros::ZERO, |spending| spending.amount)
