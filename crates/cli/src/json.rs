@@ -82,7 +82,7 @@ pub(crate) fn run(view: &RunView, place: &StatusSummary) -> serde_json::Value {
         "backends": backends(totals),
         "estimated_usd": totals.estimated.dollars(),
         "unpriced_turns": view.unpriced,
-        "rehearsed_usd": totals.rehearsed().dollars(),
+        "rehearsed_usd": totals.rehearsed.dollars(),
         "reserved_usd": view.reserved().dollars(),
         "owner": place.owner.as_ref().map(|owner| json!({ "host": owner.host, "pid": owner.pid })),
         "tally": tally(view),

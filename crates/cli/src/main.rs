@@ -25,6 +25,7 @@ mod commands;
 mod completion;
 mod config;
 mod console;
+mod deleted_costs;
 mod denied;
 mod documents;
 mod examples;

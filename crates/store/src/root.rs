@@ -112,6 +112,11 @@ impl Root {
         self.0.parent().unwrap_or(&self.0)
     }
 
+    /// Writes a file of this directory in one step. A link with this name is replaced.
+    pub fn replace(&self, disk: &dyn Disk, name: &str, bytes: &[u8]) -> Result<(), disk::Error> {
+        atomic_file::write(disk, &self.0.join(name), bytes, Durability::Durable)
+    }
+
     /// Returns the ballast that all runs share.
     pub fn ballast(&self, disk: Arc<dyn Disk>) -> Ballast {
         Ballast::new(disk, self.0.join("ballast"))

@@ -4,19 +4,21 @@
 //! `--by` need the time, the state, the model and the backend of each turn. Amounts are list
 //! prices.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use raymond_core::prices::PRICES_AS_OF;
 use raymond_core::text::counted;
 use raymond_core::time::{Span, Timestamp};
-use raymond_core::view::costs::{By, Counter, Row, Tally};
-use raymond_core::view::{Costs, RunView};
+use raymond_core::view::costs::{By, CostTable, Counter, RunCosts, Tally};
+use raymond_core::view::{BackendLabels, Costs, RunView};
 use raymond_engine::clock;
 use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
 use serde_json::json;
 
 use crate::args::{Cost, CostBy};
+use crate::deleted_costs::{self, DeletedCosts};
 use crate::failure::Failure;
 use crate::runs;
 use crate::sanitize::sanitized;
@@ -61,51 +63,65 @@ fn before(now: Timestamp, span: Span) -> Timestamp {
 fn one(project: &Project, wanted: &str, query: &CostQuery) -> Result<(String, Costs), Failure> {
     let run = runs::find(project, wanted)?;
     let seen = runs::look(project, &run)?;
-    Ok((run.to_string(), count(project, &seen, query)?))
+    Ok((run.to_string(), grouped(project, count(&seen, query.since)?, query)))
 }
 
-/// Sums up all runs, one after the other, because together they may not fit into memory.
+/// Sums up all runs, one after the other, because together they may not fit into memory. Deleted
+/// runs are included.
 fn all(project: &Project, query: &CostQuery) -> Result<(String, Costs), Failure> {
-    let (mut costs, mut readable) = (Costs::default(), 0_u64);
+    let (mut costs, mut readable, mut known) = (Costs::default(), 0_u64, BTreeSet::new());
     for run in project.runs()? {
         // A run that never started has no costs and no journal to complain about.
         if !runs::is_started(project, &run) {
             continue;
         }
-        match runs::look(project, &run).and_then(|seen| count(project, &seen, query)) {
+        let counted = runs::look(project, &run).and_then(|seen| {
+            known.insert(seen.header.nonce.clone());
+            count(&seen, query.since)
+        });
+        match counted {
             Ok(counted) => {
                 readable += 1;
-                costs.add(counted);
+                costs.add(grouped(project, counted, query));
             }
             // One unreadable run must not hide the costs of all others.
             Err(_) => crate::say!("{run}: unreadable; see `raymond status {run}`"),
         }
     }
-    Ok((counted(readable, "run"), costs))
+    let deleted = deleted_costs::read(project).into_iter();
+    let deleted: Vec<DeletedCosts> = deleted.filter(|run| !known.contains(&run.nonce)).collect();
+    let mut title = counted(readable, "run");
+    if !deleted.is_empty() {
+        write!(title, " and {}", counted(deleted.len() as u64, "deleted run")).ok();
+    }
+    for run in deleted {
+        costs.add(grouped(project, run.costs.since(query.since), query));
+    }
+    Ok((title, costs))
 }
 
-fn count(project: &Project, seen: &Inspection, query: &CostQuery) -> Result<Costs, Failure> {
+/// Counts the costs of a run from `since` on.
+pub(super) fn count(seen: &Inspection, since: Timestamp) -> Result<RunCosts, Failure> {
     // Even a damaged journal has costs, but the user must know that records are missing from the
     // sum.
     runs::report_damage(seen);
-    let (mut view, mut counter) = (RunView::default(), Counter::new(query.by, query.since));
+    let (mut view, mut counter) = (RunView::default(), Counter::new(since));
     // From the records and not from the folded run: only they have the time that `--since` needs.
     for record in runs::records(seen) {
         let record = record?;
         for event in record.steps.iter().flat_map(|step| &step.events) {
             if let Some(noted) = view.note(record.at, event) {
-                counter.note(record.at, &noted);
+                counter.note(record.at, &noted, &view);
             }
         }
     }
-    let mut costs = counter.finish();
+    Ok(counter.finish())
+}
+
+fn grouped(project: &Project, mut costs: RunCosts, query: &CostQuery) -> Costs {
     // The journal contains absolute paths, which are too long for a table.
-    if query.by == By::Workflow {
-        let root = project.root.project();
-        let relative = |row: Row| Row { name: runs::relative_workflow(&row.name, root), ..row };
-        costs.rows = costs.rows.into_iter().map(|(row, tally)| (relative(row), tally)).collect();
-    }
-    Ok(costs)
+    costs.workflow = runs::relative_workflow(&costs.workflow, project.root.project());
+    costs.grouped(query.by)
 }
 
 /// ```text
@@ -113,10 +129,30 @@ fn count(project: &Project, seen: &Inspection, query: &CostQuery) -> Result<Cost
 /// flows/review                     12 turns     $6.02   61 %
 /// ```
 fn text(title: &str, costs: &Costs) -> String {
-    let Costs { total, .. } = costs;
-    let mut text = format!("{title}: {} (list prices){}\n", total.amount, reserves(total, ", "));
+    let rehearsed = costs.rehearsed.total;
+    let (money, naming) = (&costs.money, costs.naming());
+    let is_rehearsed = rehearsed != Tally::default();
+    match (is_rehearsed, money.total == Tally::default()) {
+        (false, _) => {
+            table(&format!("{title}: {} (list prices)", money.total.amount), money, naming)
+        }
+        (true, true) => {
+            table(&format!("{title}: {} (rehearsal)", rehearsed.amount), &costs.rehearsed, naming)
+        }
+        (true, false) => {
+            let paid =
+                table(&format!("{title}: {} (list prices)", money.total.amount), money, naming);
+            let title = format!("rehearsals, which cost no money: {}", rehearsed.amount);
+            paid + &table(&title, &costs.rehearsed, naming)
+        }
+    }
+}
+
+fn table(title: &str, costs: &CostTable, naming: BackendLabels) -> String {
+    let total = &costs.total;
+    let mut text = format!("{title}{}\n", reserves(total, ", "));
     for (row, tally) in costs.most_expensive_first() {
-        let row = sanitized(&row.title(costs.naming()));
+        let row = sanitized(&row.title(naming));
         // Discarded turns have a cost, but no record that could be counted.
         let turns = match tally.turns {
             0 => String::new(),
@@ -159,13 +195,19 @@ fn object(costs: &Costs, query: &CostQuery, run: Option<&str>) -> serde_json::Va
             "unpriced_turns": tally.unpriced,
         })
     };
-    let rows = costs.most_expensive_first().into_iter().map(|(row, spent)| {
-        let mut object = tally(&spent);
-        object["name"] = json!(row.name);
-        object["backend"] = json!(row.backend);
+    let table = |costs: &CostTable| {
+        let rows = costs.most_expensive_first().into_iter().map(|(row, spent)| {
+            let mut object = tally(&spent);
+            object["name"] = json!(row.name);
+            object["backend"] = json!(row.backend);
+            object
+        });
+        let mut object = tally(&costs.total);
+        object["rows"] = rows.collect();
         object
-    });
-    let mut object = tally(&costs.total);
+    };
+    let mut object = table(&costs.money);
+    object["rehearsed"] = table(&costs.rehearsed);
     object["version"] = crate::json::VERSION.into();
     object["run_id"] = run.into();
     // Timestamp 0 means that no `--since` was given.
@@ -173,6 +215,5 @@ fn object(costs: &Costs, query: &CostQuery, run: Option<&str>) -> serde_json::Va
     object["by"] = by.into();
     object["prices"] = "list".into();
     object["prices_as_of"] = PRICES_AS_OF.into();
-    object["rows"] = rows.collect();
     object
 }

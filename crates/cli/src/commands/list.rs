@@ -107,7 +107,7 @@ fn is_of(workflow: &str, wanted: &str) -> bool {
 
 /// Returns the cost of a run. A rehearsal costs no money.
 fn cost(view: &RunView) -> String {
-    let rehearsed = view.totals.rehearsed();
+    let rehearsed = view.totals.rehearsed;
     if rehearsed == view.spent && rehearsed.0 > 0 {
         "rehearsal".to_owned()
     } else {

@@ -8,18 +8,21 @@ mod rule;
 
 use std::fmt::Write as _;
 
+use raymond_core::ids::RunId;
 use raymond_core::text::{bytes, counted};
+use raymond_core::time::Timestamp;
 use raymond_engine::clock;
 use raymond_engine::discard::{DiscardError, discard};
 use raymond_engine::project::Project;
 use serde_json::json;
 
 use crate::args::Prune;
+use crate::deleted_costs::{self, DeletedCosts};
 use crate::failure::Failure;
 use crate::local_time::date_time;
 use crate::runs;
 
-use super::{print_json, print_text};
+use super::{cost, print_json, print_text};
 use plan::{Plan, RunToDelete};
 
 pub(crate) fn prune(flags: &Prune) -> Result<u8, Failure> {
@@ -67,6 +70,7 @@ fn carry_out(project: &Project, plan: &mut Plan) -> Option<Failure> {
     plan.to_delete.retain(|run_to_delete| {
         // `discard` compares the number of records under the lock: a run that continued since the
         // plan stays.
+        keep_costs(project, &run_to_delete.run);
         match discard(project, &run_to_delete.run, run_to_delete.seq) {
             Ok(()) => true,
             Err(error) => {
@@ -80,6 +84,20 @@ fn carry_out(project: &Project, plan: &mut Plan) -> Option<Failure> {
         }
     });
     trouble
+}
+
+/// Keeps the costs of a run that is about to be deleted. On a full disk they are lost, because
+/// `prune` is how the user frees space.
+fn keep_costs(project: &Project, run: &RunId) {
+    let Ok(seen) = runs::look(project, run) else { return };
+    let Ok(costs) = cost::count(&seen, Timestamp(0)) else { return };
+    let nonce = seen.header.nonce;
+    if let Err(error) =
+        deleted_costs::add(project, &DeletedCosts { run: run.clone(), nonce, costs })
+    {
+        let why = Failure::from(error).message_and_hint().0;
+        crate::say!("could not keep the costs of {run}: {why}");
+    }
 }
 
 /// Returns the reason why a run was not deleted.

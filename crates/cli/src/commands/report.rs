@@ -73,7 +73,7 @@ pub(super) const fn exit_code(status: Status, signal: Option<Signal>) -> u8 {
 
 /// Returns the meaning of the spent amount. Replies from a file cost no money.
 pub(super) fn basis(view: &RunView) -> String {
-    let rehearsed = view.totals.rehearsed();
+    let rehearsed = view.totals.rehearsed;
     if view.spent == Micros::ZERO {
         String::new()
     } else if rehearsed == view.spent {

@@ -91,7 +91,7 @@ fn counts(view: &RunView) -> Vec<String> {
 
 /// Returns a note about the costs of a rehearsal.
 fn rehearsal(view: &RunView) -> String {
-    let rehearsed = view.totals.rehearsed();
+    let rehearsed = view.totals.rehearsed;
     match rehearsed {
         Micros::ZERO => String::new(),
         _ if rehearsed == view.spent => " (rehearsal)".to_owned(),

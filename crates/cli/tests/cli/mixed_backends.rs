@@ -619,23 +619,24 @@ OTHER:
 fn cost_names_the_backend_of_each_row() {
     let project = mixed();
     project.raymond("cost r --by backend").prints(
-        "r: $0.50 (list prices)
+        "r: $0.50 (rehearsal)
 codex                               2 turns      $0.40   80 %
 claude                               1 turn      $0.10   20 %
 ",
     );
     project.raymond("cost r").prints(
-        "r: $0.50 (list prices)
+        "r: $0.50 (rehearsal)
 OTHER.md (codex)                    2 turns      $0.40   80 %
 START.md (claude)                    1 turn      $0.10   20 %
 ",
     );
     let object = project.raymond("cost r --by backend --json").json();
-    assert_eq!((&object["by"], &object["rows"][0]["name"]), (&json!("backend"), &json!("codex")));
+    let rows = &object["rehearsed"]["rows"];
+    assert_eq!((&object["by"], &rows[0]["name"]), (&json!("backend"), &json!("codex")));
     let object = project.raymond("cost r --json").json();
-    assert_eq!(object["rows"][0]["backend"], json!("codex"));
+    assert_eq!(object["rehearsed"]["rows"][0]["backend"], json!("codex"));
     let status = project.raymond("status r --json").json();
-    assert_eq!(status["paid_turns"], object["turns"]);
+    assert_eq!(status["paid_turns"], object["rehearsed"]["turns"]);
 }
 
 #[test]
@@ -646,7 +647,7 @@ fn mixed_run_shows_backends_in_every_command() {
     assert!(why.starts_with(&format!("failed: {failed}")), "{why}");
     let status = project.raymond("status r").stdout;
     let lines: Vec<&str> = status.lines().skip(3).collect();
-    assert_eq!(lines[0], "  spent $0.50 of $10.00 · 4 turns, 3 paid · 3 visits");
+    assert_eq!(lines[0], "  spent $0.50 of $10.00 (rehearsal) · 4 turns, 3 paid · 3 visits");
     assert_eq!(lines[1], "  claude: 1 turn, $0.10 · codex: 2 turns, $0.40");
     assert!(lines[2].starts_with("  main             OTHER.md #1  depth 1  codex  failed: "));
     let object = project.raymond("status r --json").json();

@@ -40,7 +40,10 @@ fn every_screen_shows_a_partly_known_cost() {
     let turn = &project.raymond("logs r --json").json()["turns"][0];
     assert_eq!((&turn["spent_usd"], &turn["basis"]), (&json!(0.2), &json!("unpriced")));
     for command in ["cost r --json", "status r --json"] {
-        let output = project.raymond(command).json();
+        let mut output = project.raymond(command).json();
+        if command.starts_with("cost") {
+            output = output["rehearsed"].take();
+        }
         let spent = (&output["spent_usd"], &output["unpriced_turns"]);
         assert_eq!(spent, (&json!(0.2), &json!(1)), "{output}");
     }
@@ -137,13 +140,13 @@ NEXT: { text: <result>done</result>, cost: 5 }",
 fn run_cost_is_listed_by_state_and_model() {
     let project = reviewed();
     project.raymond("cost r").says(0, "").prints(
-        "r: $1.00 (list prices), $0.30 of it estimated
+        "r: $1.00 (rehearsal), $0.30 of it estimated
 REVIEW.md                           2 turns      $0.70   70 %  $0.30 of it estimated
 START.md                             1 turn      $0.30   30 %
 ",
     );
     project.raymond("cost r --by model").says(0, "").prints(
-        "r: $1.00 (list prices), $0.30 of it estimated
+        "r: $1.00 (rehearsal), $0.30 of it estimated
 unknown model                       3 turns      $1.00  100 %  $0.30 of it estimated
 ",
     );
@@ -160,7 +163,7 @@ fn cost_of_a_project_sums_all_its_runs() {
     project.write(".raymond/runs/broken/journal.jsonl", "not ours\n");
     let broken = "broken: unreadable; see `raymond status broken`";
     project.raymond("cost --since 7d").says(0, broken).prints(
-        "3 runs in the last 7d: $2.00 (list prices), $0.60 of it estimated
+        "3 runs in the last 7d: $2.00 (rehearsal), $0.60 of it estimated
 wf                                  6 turns      $2.00  100 %  $0.60 of it estimated
 ",
     );
@@ -170,14 +173,35 @@ wf                                  6 turns      $2.00  100 %  $0.60 of it estim
         json!({
             "version": 1, "run_id": null, "since": null, "by": "state", "prices": "list",
             "prices_as_of": raymond_core::prices::PRICES_AS_OF,
-            "turns": 6, "spent_usd": 2.0, "estimated_usd": 0.6, "unpriced_turns": 0,
-            "rows": [
-                { "name": "REVIEW.md", "backend": "scripted", "turns": 4, "spent_usd": 1.4, "estimated_usd": 0.6, "unpriced_turns": 0 },
-                { "name": "START.md", "backend": "scripted", "turns": 2, "spent_usd": 0.6, "estimated_usd": 0.0, "unpriced_turns": 0 },
-            ],
+            "turns": 0, "spent_usd": 0.0, "estimated_usd": 0.0, "unpriced_turns": 0, "rows": [],
+            "rehearsed": {
+                "turns": 6, "spent_usd": 2.0, "estimated_usd": 0.6, "unpriced_turns": 0,
+                "rows": [
+                    { "name": "REVIEW.md", "backend": "scripted", "turns": 4, "spent_usd": 1.4, "estimated_usd": 0.6, "unpriced_turns": 0 },
+                    { "name": "START.md", "backend": "scripted", "turns": 2, "spent_usd": 0.6, "estimated_usd": 0.0, "unpriced_turns": 0 },
+                ],
+            },
         })
     );
     Project::of(&[]).raymond("cost").says(0, "").prints("0 runs: $0.00 (list prices)\n");
+}
+
+#[test]
+fn sums_remain_after_prune() {
+    let project = reviewed();
+    let before = project.raymond("cost --by state").stdout;
+    let rows = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    project.raymond("prune r").mentions(0, &["deleted 1 run"]);
+    let after = project.raymond("cost --by state").stdout;
+    assert!(after.starts_with("1 run and 1 deleted run: $1.00 (rehearsal)"), "{after}");
+    assert_eq!(rows(&after), rows(&before));
+    // A run of the same name is another run, and its costs are added.
+    project.raymond("run wf --run-id r --replies r.yaml").mentions(0, &[]);
+    let both = project.raymond("cost --since 1d").stdout;
+    assert!(
+        both.starts_with("2 runs and 1 deleted run in the last 1d: $2.00 (rehearsal)"),
+        "{both}"
+    );
 }
 
 #[test]

@@ -158,6 +158,14 @@ impl Settings {
         self.replayed_backend.as_ref().filter(|_| *backend == self.backend).unwrap_or(backend)
     }
 
+    /// Returns whether replies from a file answer the turns of a backend, so that they cost no
+    /// money.
+    pub fn rehearses(&self, backend: &BackendName) -> bool {
+        let scripted = BackendName::SCRIPTED;
+        // With replies as the default backend, they answer for all other backends, too.
+        backend.as_str() == scripted || self.replies.is_some() && self.backend.as_str() == scripted
+    }
+
     /// Returns the list prices, overridden by the prices of the run.
     pub fn price_list(&self) -> Prices {
         Prices::default().with(self.prices.clone().unwrap_or_default())

@@ -6,13 +6,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use crate::budget::{Basis, Charge, Micros};
-use crate::ids::BackendName;
-use crate::run::DiscardedCost;
+use crate::ids::{AgentId, BackendName, TurnId};
+use crate::pairs;
+use crate::run::{DiscardedCost, Settings};
 use crate::time::Timestamp;
 
 use super::attempt::{Attempt, End};
 use super::backend_labels::BackendLabels;
+use super::run_view::RunView;
 use super::view_event::ViewEvent;
 
 /// The grouping of costs.
@@ -25,7 +29,7 @@ pub enum By {
 }
 
 /// Counted turns and their cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
     pub turns: u64,
     pub amount: Micros,
@@ -35,14 +39,44 @@ pub struct Tally {
     pub unpriced: u64,
 }
 
-/// The counted costs.
+/// The counted costs. Costs of rehearsals are kept apart, because nobody pays them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Costs {
-    pub total: Tally,
-    /// The total, grouped.
-    pub rows: BTreeMap<Row, Tally>,
+    pub money: CostTable,
+    pub rehearsed: CostTable,
     /// The backends that the states of the runs may use.
     may_ask: BTreeSet<BackendName>,
+}
+
+/// A total, and the same total in groups.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CostTable {
+    pub total: Tally,
+    pub rows: BTreeMap<Row, Tally>,
+}
+
+/// The costs of one run, in every dimension. They remain when the run is deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RunCosts {
+    pub workflow: String,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    may_ask: BTreeSet<BackendName>,
+    #[serde(with = "pairs")]
+    entries: BTreeMap<CostEntry, Tally>,
+}
+
+/// The turns of one day with the same state, model and backend.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct CostEntry {
+    /// Days since 1970-01-01, in UTC.
+    day: u64,
+    state: String,
+    model: Option<String>,
+    /// `None` if the records of the turns were discarded.
+    backend: Option<BackendName>,
+    /// Whether replies from a file answered.
+    #[serde(default)]
+    rehearsed: bool,
 }
 
 /// The name of one group.
@@ -63,22 +97,22 @@ pub const DISCARDED: &str = "discarded";
 /// Counts the costs of one run.
 #[derive(Debug)]
 pub struct Counter {
-    by: By,
     since: Timestamp,
-    workflow: String,
-    costs: Costs,
+    costs: RunCosts,
+    /// The last paid turn of each agent: several attempts are one turn.
+    paid: BTreeMap<AgentId, TurnId>,
 }
 
 impl Counter {
     /// Returns a counter of costs from `since` on.
-    pub fn new(by: By, since: Timestamp) -> Self {
-        Self { by, since, workflow: String::new(), costs: Costs::default() }
+    pub fn new(since: Timestamp) -> Self {
+        Self { since, costs: RunCosts::default(), paid: BTreeMap::new() }
     }
 
-    /// Counts an event of this time.
-    pub fn note(&mut self, at: Timestamp, event: &ViewEvent) {
+    /// Counts an event of this time. `view` contains it.
+    pub fn note(&mut self, at: Timestamp, event: &ViewEvent, view: &RunView) {
         if let ViewEvent::RunStarted { workflow, backends } = event {
-            self.workflow.clone_from(workflow);
+            self.costs.workflow.clone_from(workflow);
             self.costs.may_ask.clone_from(backends);
         } else if let ViewEvent::RunRewound { discarded, .. } = event
             && at >= self.since
@@ -86,41 +120,83 @@ impl Counter {
         {
             // A rewind discards records but not the money: their costs get a row of their own.
             let DiscardedCost { amount, unpriced, .. } = *discarded;
-            let name = if self.by == By::Workflow { &self.workflow } else { DISCARDED };
-            let row = Row { name: name.to_owned(), backend: None };
+            let state = DISCARDED.to_owned();
+            let entry =
+                CostEntry { day: day(at), state, model: None, backend: None, rehearsed: false };
             // The number of discarded turns is not recorded.
-            self.add(row, Tally { amount, unpriced, ..Tally::default() });
+            self.add(entry, Tally { amount, unpriced, ..Tally::default() });
         } else if let ViewEvent::AttemptEnded(attempt) = event
             && let Some(end) = attempt.end.as_ref().filter(|end| end.at >= self.since)
         {
             // A turn belongs to the time at which it ended, because its charge is known only then.
-            self.count(attempt, end);
+            self.count(attempt, end, &view.settings);
         }
     }
 
-    pub fn finish(self) -> Costs {
+    pub fn finish(self) -> RunCosts {
         self.costs
     }
 
-    fn count(&mut self, attempt: &Attempt, end: &End) {
+    fn count(&mut self, attempt: &Attempt, end: &End, settings: &Settings) {
         // A prompt that was free never reached a model, so it does not count.
         let Some(backend) = attempt.backend().filter(|_| end.charge.basis != Basis::Free) else {
             return;
         };
-        let (name, backend) = match self.by {
-            By::State => (attempt.location.to_string(), Some(backend.clone())),
-            By::Model => {
-                (end.model.as_deref().unwrap_or(NO_MODEL).to_owned(), Some(backend.clone()))
-            }
-            By::Backend => (backend.to_string(), None),
-            By::Workflow => (self.workflow.clone(), None),
+        let entry = CostEntry {
+            day: day(end.at),
+            state: attempt.location.to_string(),
+            model: end.model.clone(),
+            backend: Some(backend.clone()),
+            rehearsed: settings.rehearses(backend),
         };
-        self.add(Row { name, backend }, Tally::of(end.charge));
+        let turn = &attempt.turn;
+        let before = self.paid.insert(turn.agent.clone(), turn.clone());
+        let turns = u64::from(before.as_ref() != Some(turn));
+        self.add(entry, Tally { turns, ..Tally::of(end.charge) });
     }
 
-    fn add(&mut self, row: Row, tally: Tally) {
-        self.costs.total.add(tally);
-        self.costs.rows.entry(row).or_default().add(tally);
+    fn add(&mut self, entry: CostEntry, tally: Tally) {
+        self.costs.entries.entry(entry).or_default().add(tally);
+    }
+}
+
+/// Returns the day of a time, counted from 1970-01-01 in UTC.
+const fn day(at: Timestamp) -> u64 {
+    // Milliseconds.
+    at.0 / 86_400_000
+}
+
+impl RunCosts {
+    /// Returns the costs of whole days, from the day of `since` on.
+    #[must_use]
+    pub fn since(mut self, since: Timestamp) -> Self {
+        self.entries.retain(|entry, _| entry.day >= day(since));
+        self
+    }
+
+    /// Returns the costs in groups.
+    pub fn grouped(&self, by: By) -> Costs {
+        let mut costs = Costs { may_ask: self.may_ask.clone(), ..Costs::default() };
+        for (entry, tally) in &self.entries {
+            let table = if entry.rehearsed { &mut costs.rehearsed } else { &mut costs.money };
+            table.add(self.row(entry, by), *tally);
+        }
+        costs
+    }
+
+    fn row(&self, entry: &CostEntry, by: By) -> Row {
+        let named = |name: &str| Row { name: name.to_owned(), backend: None };
+        let backend = entry.backend.clone();
+        match (by, &backend) {
+            (By::Workflow, _) => named(&self.workflow),
+            (_, None) => named(DISCARDED),
+            (By::Backend, Some(backend)) => named(backend.as_str()),
+            (By::State, Some(_)) => Row { name: entry.state.clone(), backend },
+            (By::Model, Some(_)) => {
+                let model = entry.model.as_deref().unwrap_or(NO_MODEL);
+                Row { name: model.to_owned(), backend }
+            }
+        }
     }
 }
 
@@ -147,14 +223,10 @@ impl Tally {
     }
 }
 
-impl Costs {
-    /// Adds the costs of another run.
-    pub fn add(&mut self, other: Self) {
-        self.total.add(other.total);
-        self.may_ask.extend(other.may_ask);
-        for (row, tally) in other.rows {
-            self.rows.entry(row).or_default().add(tally);
-        }
+impl CostTable {
+    fn add(&mut self, row: Row, tally: Tally) {
+        self.total.add(tally);
+        self.rows.entry(row).or_default().add(tally);
     }
 
     /// Returns the rows, the most expensive first.
@@ -165,10 +237,24 @@ impl Costs {
         rows.sort_by_key(|(_, tally)| std::cmp::Reverse((tally.amount, tally.turns)));
         rows
     }
+}
+
+impl Costs {
+    /// Adds the costs of another run.
+    pub fn add(&mut self, other: Self) {
+        self.may_ask.extend(other.may_ask);
+        for (row, tally) in other.money.rows {
+            self.money.add(row, tally);
+        }
+        for (row, tally) in other.rehearsed.rows {
+            self.rehearsed.add(row, tally);
+        }
+    }
 
     /// Returns whether rows name the backend.
     pub fn naming(&self) -> BackendLabels {
-        let asked = self.rows.keys().filter_map(|row| row.backend.as_ref());
+        let rows = self.money.rows.keys().chain(self.rehearsed.rows.keys());
+        let asked = rows.filter_map(|row| row.backend.as_ref());
         BackendLabels::among(self.may_ask.iter().chain(asked))
     }
 }
@@ -194,7 +280,6 @@ mod tests {
     use crate::budget::Cost;
     use crate::decide::tests::play::{Play, usd, workflow};
     use crate::run::Event;
-    use crate::view::RunView;
 
     /// Plays two paid states and a script; one turn is estimated and one has no price.
     fn play() -> Play {
@@ -215,24 +300,25 @@ mod tests {
 
     /// Returns the rows, with a millisecond between two events.
     fn costs(play: &Play, by: By, since: u64) -> Costs {
-        let mut counter = Counter::new(by, Timestamp(since));
+        let mut counter = Counter::new(Timestamp(since));
         let mut view = RunView::default();
         for (at, event) in (0..).zip(&play.story) {
             if let Some(noted) = view.note(Timestamp(at), event) {
-                counter.note(Timestamp(at), &noted);
+                counter.note(Timestamp(at), &noted, &view);
             }
         }
-        counter.finish()
+        counter.finish().grouped(by)
     }
 
     fn counted(play: &Play, by: By, since: u64) -> Vec<String> {
         let costs = costs(play, by, since);
-        let all = [("total".to_owned(), costs.total)];
+        let all = [("total".to_owned(), costs.money.total)];
         let titled = |(row, tally): (&Row, Tally)| (row.title(costs.naming()), tally);
-        let rows = all.into_iter().chain(costs.most_expensive_first().into_iter().map(titled));
+        let rows =
+            all.into_iter().chain(costs.money.most_expensive_first().into_iter().map(titled));
         rows.map(|(row, tally)| {
             let Tally { turns, amount, estimated, unpriced } = tally;
-            let percent = tally.percent_of(costs.total.amount);
+            let percent = tally.percent_of(costs.money.total.amount);
             format!(
                 "{row}: {turns}, {amount}, {estimated} estimated, {unpriced} unpriced, {percent} %"
             )
@@ -255,7 +341,7 @@ mod tests {
 
     #[test]
     fn costs_are_grouped_by_each_dimension() {
-        let total = "total: 4, $1.00, $0.10 estimated, 1 unpriced, 100 %";
+        let total = "total: 3, $1.00, $0.10 estimated, 1 unpriced, 100 %";
         let check = |by, expected: &[&str]| {
             let expected: Vec<&str> = [total].iter().chain(expected).copied().collect();
             assert_eq!(counted(&play(), by, 0), expected);
@@ -263,7 +349,7 @@ mod tests {
         check(
             By::State,
             &[
-                "A.md: 3, $0.90, $0.00 estimated, 1 unpriced, 90 %",
+                "A.md: 2, $0.90, $0.00 estimated, 1 unpriced, 90 %",
                 "B.md: 1, $0.10, $0.10 estimated, 0 unpriced, 10 %",
             ],
         );
@@ -271,12 +357,12 @@ mod tests {
             By::Model,
             &[
                 "unknown model: 2, $0.60, $0.00 estimated, 1 unpriced, 60 %",
-                "opus: 1, $0.30, $0.00 estimated, 0 unpriced, 30 %",
+                "opus: 0, $0.30, $0.00 estimated, 0 unpriced, 30 %",
                 "haiku: 1, $0.10, $0.10 estimated, 0 unpriced, 10 %",
             ],
         );
-        check(By::Backend, &["claude: 4, $1.00, $0.10 estimated, 1 unpriced, 100 %"]);
-        check(By::Workflow, &["/flow: 4, $1.00, $0.10 estimated, 1 unpriced, 100 %"]);
+        check(By::Backend, &["claude: 3, $1.00, $0.10 estimated, 1 unpriced, 100 %"]);
+        check(By::Workflow, &["/flow: 3, $1.00, $0.10 estimated, 1 unpriced, 100 %"]);
     }
 
     #[test]
@@ -294,9 +380,9 @@ mod tests {
             assert_eq!(counted(&play, by, since)[..2], expected);
         };
         let discarded = "$3.00, $0.00 estimated, 2 unpriced";
-        let total = "total: 4, $4.00, $0.10 estimated, 3 unpriced, 100 %";
+        let total = "total: 3, $4.00, $0.10 estimated, 3 unpriced, 100 %";
         check(By::State, 0, [total, &format!("discarded: 0, {discarded}, 75 %")]);
-        let flow = "/flow: 4, $4.00, $0.10 estimated, 3 unpriced, 100 %";
+        let flow = "/flow: 3, $4.00, $0.10 estimated, 3 unpriced, 100 %";
         check(By::Workflow, 0, [total, flow]);
         let last = u64::try_from(play.story.len()).unwrap() - 2;
         let alone = [
@@ -317,8 +403,11 @@ mod tests {
         play.costs(Cost::Reported(usd("0.40"))).says("main", "<result>x</result>");
         let check = |by, expected: [&str; 3]| {
             let rows = costs(&play, by, 0);
-            let titles =
-                rows.most_expensive_first().into_iter().map(|(row, _)| row.title(rows.naming()));
+            let titles = rows
+                .money
+                .most_expensive_first()
+                .into_iter()
+                .map(|(row, _)| row.title(rows.naming()));
             let titles: Vec<String> = titles.collect();
             assert_eq!(
                 titles,
@@ -356,18 +445,41 @@ mod tests {
 
     #[test]
     fn runs_add_up() {
-        let tally = |amount| Tally { turns: 1, amount: usd(amount), ..Tally::default() };
-        let named = |name: &str| Row { name: name.to_owned(), backend: None };
-        let one = |row: &str, amount| Costs {
-            total: tally(amount),
-            rows: [(named(row), tally(amount))].into(),
-            ..Costs::default()
-        };
-        let mut costs = one("A", "1");
-        costs.add(one("B", "2"));
-        costs.add(one("A", "3"));
-        let both = Tally { turns: 2, amount: usd("4"), ..Tally::default() };
-        assert_eq!(costs.most_expensive_first(), [(&named("A"), both), (&named("B"), tally("2"))]);
-        assert_eq!((costs.total.turns, costs.total.amount), (3, usd("6")));
+        let (mut costs, once) = (costs(&play(), By::State, 0), costs(&play(), By::State, 0));
+        costs.add(once.clone());
+        assert_eq!(costs.money.total.amount, usd("2"));
+        let rows = costs.money.rows.values().map(|tally| tally.turns);
+        let twice = once.money.rows.values().map(|tally| 2 * tally.turns);
+        assert_eq!(rows.collect::<Vec<_>>(), twice.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn rehearsals_are_not_money() {
+        let mut play = Play::new(workflow(&[("A.md", "text")]));
+        play.settings.backend = BackendName::SCRIPTED.into();
+        play.start();
+        play.costs(Cost::Reported(usd("0.30"))).says("main", "<result>x</result>");
+        let costs = costs(&play, By::State, 0);
+        assert_eq!(costs.money, CostTable::default());
+        assert_eq!(costs.rehearsed.total.amount, usd("0.30"));
+    }
+
+    #[test]
+    fn stored_costs_are_read_back() {
+        let mut counter = Counter::new(Timestamp(0));
+        let mut view = RunView::default();
+        for event in &play().story {
+            let noted = view.note(Timestamp(90_000_000), event);
+            if let Some(noted) = noted {
+                counter.note(Timestamp(90_000_000), &noted, &view);
+            }
+        }
+        let costs = counter.finish();
+        let stored = serde_json::to_string(&costs).unwrap();
+        let read: RunCosts = serde_json::from_str(&stored).unwrap();
+        assert_eq!(read, costs);
+        let total = |since| read.clone().since(Timestamp(since)).grouped(By::Model).money.total;
+        assert_eq!(total(90_000_001).amount, usd("1"));
+        assert_eq!(total(172_800_000).amount, usd("0"));
     }
 }

@@ -47,6 +47,12 @@ pub struct AgentSummary {
     /// The transition that leads to its next visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) transition: Option<Transition>,
+    /// The last turn of which an attempt ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) last_ended: Option<TurnId>,
+    /// The last turn of which an attempt was paid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) last_paid: Option<TurnId>,
     /// How its turn failed, until an event shows the consequence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) turn_failure: Option<TurnFailure>,
@@ -151,7 +157,11 @@ impl AgentSummary {
         if is_change(event) {
             self.since = at;
         }
-        if let Some((_, charge)) = charged(event) {
+        if let Some((turn, charge)) = charged(event) {
+            self.last_ended = Some(turn.clone());
+            if charge.basis != Basis::Free {
+                self.last_paid = Some(turn.clone());
+            }
             self.spent = self.spent.plus(charge.amount);
             // Also for a free turn: `None` means that no turn of the visit has ended.
             self.bill.get_or_insert_default().add(charge);

@@ -136,7 +136,7 @@ fn run_without_owner_ended_or_was_interrupted() {
     assert_snapshot!(shown(&forked(), Owner::Gone), @"interrupted (130): its owner died with 3 unfinished turns: Resume([])");
     let mut play = started();
     play.stumbles("main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"interrupted (130): its owner died; no turn was unfinished: Resume([])");
+    assert_snapshot!(shown(&play, Owner::Gone), @"interrupted (130): its owner died with 1 unfinished turn: Resume([])");
     let mut play = forked();
     play.halt();
     assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): a user stopped it; 3 agents can continue: Resume([])");
@@ -150,7 +150,7 @@ fn run_without_owner_ended_or_was_interrupted() {
     assert_snapshot!(shown(&play, Owner::Gone), @"waiting (4): the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: Resume([])");
     let mut play = started();
     play.costs(Cost::Reported(usd("12.50"))).says("main", "<goto>A</goto>");
-    assert_snapshot!(shown(&play, Owner::Gone), @"over_budget (5): $12.50 of the $10.00 cap is spent; 1 turn waits for a higher budget: ResumeWithBudget { dollars: 32 }");
+    assert_snapshot!(shown(&play, Owner::Gone), @"over_budget (5): $12.50 of the $10.00 cap is spent; main repeated A 2 times; 1 turn waits for a higher budget: ResumeWithBudget { dollars: 32 }");
     let mut play = started();
     play.says("main", "<result>x</result>");
     assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): main ended with a result: Show");
@@ -432,7 +432,7 @@ fn ledger_keeps_agents_that_have_ended() {
         .iter()
         .map(|(state, s)| format!("{state} {} {}", s.turns, s.amount))
         .collect();
-    assert_eq!(states, ["A.md 3 $0.30", "W.md 2 $0.20"]);
+    assert_eq!(states, ["A.md 2 $0.30", "W.md 2 $0.20"]);
     assert_eq!(
         ledger.most_expensive().map(|(state, amount)| (state.to_string(), amount)),
         Some(("A.md".to_owned(), usd("0.30")))

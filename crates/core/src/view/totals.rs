@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Location;
 use crate::budget::{Basis, Charge, Micros};
-use crate::ids::{AgentId, BackendName, StateName};
+use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::pairs;
-use crate::run::Event;
 use crate::run::stop::StopOrigin;
 use crate::run::warning::Warning;
+use crate::run::{Event, Settings};
 use crate::scheduler::Lane;
 use crate::time::Timestamp;
 use crate::value::Value;
@@ -52,6 +52,12 @@ pub struct Totals {
     /// The estimated part of the money.
     #[serde(default)]
     pub estimated: Micros,
+    /// The costs that replies from a file named. They exercise the cap, but nobody pays them.
+    #[serde(default)]
+    pub rehearsed: Micros,
+    /// Whether replies from a file answer for all backends now.
+    #[serde(default)]
+    pub(super) rehearses_all: bool,
     /// Tools that clients were denied, with their counts.
     pub denied: BTreeMap<String, u32>,
     /// The states in which a rule could allow some of them.
@@ -72,8 +78,9 @@ pub struct Spending {
 }
 
 impl Spending {
-    fn add(&mut self, amount: Micros) {
-        self.turns += 1;
+    /// Adds the cost of an attempt. Several attempts are one turn.
+    fn add(&mut self, turns: u64, amount: Micros) {
+        self.turns += turns;
         self.amount = self.amount.plus(amount);
     }
 }
@@ -86,8 +93,12 @@ impl Totals {
             (self.started_at, self.driven_since) = (at, at);
             self.input.clone_from(&start.input);
             self.may_ask.clone_from(&start.backends);
-        } else if let Event::RunResumed { .. } = event {
+            self.govern(&start.settings);
+        } else if let Event::RunResumed { settings } = event {
             self.driven_since = at;
+            self.govern(settings);
+        } else if let Event::RunRewound { governed: Some(settings), .. } = event {
+            self.govern(settings);
         } else if let Event::VisitEntered { agent, location, .. } = event {
             self.enter(agent, location, summary);
         } else if let Event::TurnQueued { lane: Lane::Prompt(backend), .. } = event {
@@ -100,6 +111,10 @@ impl Totals {
         } else {
             self.count(event, summary);
         }
+    }
+
+    fn govern(&mut self, settings: &Settings) {
+        self.rehearses_all = settings.rehearses(&settings.backend);
     }
 
     /// Enters a state or a step. A step that is repeated after a failure is not another visit.
@@ -122,41 +137,40 @@ impl Totals {
     }
 
     fn count(&mut self, event: &Event, summary: Option<&AgentSummary>) {
-        let Some((_, charge)) = charged(event) else { return };
+        let Some((turn, charge)) = charged(event) else { return };
         // Only settled turns are reused by a resume; the others are repeated or continued.
         if let Event::TurnSettled { .. } = event {
-            self.settled.add(charge.amount);
+            self.settled.add(1, charge.amount);
         }
-        self.charge(charge, summary);
+        self.charge(turn, charge, summary);
     }
 
-    fn charge(&mut self, charge: Charge, summary: Option<&AgentSummary>) {
+    fn charge(&mut self, turn: &TurnId, charge: Charge, summary: Option<&AgentSummary>) {
+        let is_new = |last: Option<&TurnId>| u64::from(last != Some(turn));
+        let ended = is_new(summary.and_then(|summary| summary.last_ended.as_ref()));
+        let paid = is_new(summary.and_then(|summary| summary.last_paid.as_ref()));
         if charge.basis == Basis::Estimated {
             self.estimated = self.estimated.plus(charge.amount);
         }
         if charge.basis != Basis::Free {
-            self.paid.add(charge.amount);
+            self.paid.add(paid, charge.amount);
         }
         // The totals above count even if the place of the turn is not known.
         let Some(summary) = summary else { return };
         if let Some(location) = &summary.location {
-            self.spending.entry(location.clone()).or_default().add(charge.amount);
+            self.spending.entry(location.clone()).or_default().add(ended, charge.amount);
         }
         if let Some(backend) = &summary.asked {
-            self.backends.entry(backend.clone()).or_default().add(charge.amount);
+            if self.rehearses_all || backend.as_str() == BackendName::SCRIPTED {
+                self.rehearsed = self.rehearsed.plus(charge.amount);
+            }
+            self.backends.entry(backend.clone()).or_default().add(ended, charge.amount);
         }
     }
 
-    /// Returns how many turns ended, in any way; every attempt and every script counts.
+    /// Returns how many turns ended, in any way. Scripts count, further attempts do not.
     pub fn turns(&self) -> u64 {
         self.spending.values().map(|spending| spending.turns).sum()
-    }
-
-    /// Returns the costs that replies from a file named. They count towards the cap, but
-    /// they are not money.
-    pub fn rehearsed(&self) -> Micros {
-        let scripted = self.backends.get(&BackendName::new(BackendName::SCRIPTED));
-        scripted.map_or(Micros::ZERO, |spending| spending.amount)
     }
 
     /// Returns whether texts name the backends of the run.

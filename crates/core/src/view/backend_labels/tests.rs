@@ -181,11 +181,11 @@ fn view_events(play: &Play) -> Vec<ViewEvent> {
 }
 
 fn count(play: &Play, by: By) -> Costs {
-    let mut counter = Counter::new(by, Timestamp(0));
+    let mut counter = Counter::new(Timestamp(0));
     for event in view_events(play) {
-        counter.note(Timestamp(0), &event);
+        counter.note(Timestamp(0), &event, &RunView::default());
     }
-    counter.finish()
+    counter.finish().grouped(by)
 }
 
 #[test]
@@ -217,7 +217,8 @@ fn money_names_the_backend_where_states_ask_several() {
     let check = |mut play: Play, expected: &str| {
         play.says("main", "<result>x</result>");
         let costs = count(&play, By::State);
-        let titles: Vec<String> = costs.rows.keys().map(|row| row.title(costs.naming())).collect();
+        let titles: Vec<String> =
+            costs.money.rows.keys().map(|row| row.title(costs.naming())).collect();
         assert_eq!(titles, [expected]);
     };
     check(stage(), "A.md (claude)");
@@ -316,15 +317,15 @@ fn every_view_counts_the_same_turns() {
     let is_end = |told: &&ViewEvent| matches!(told, ViewEvent::AttemptEnded(_));
     let ended = view_events(&play).iter().filter(is_end).count() as u64;
     let costs = count(&play, By::Backend);
-    // Two turns of claude, three attempts of codex, one with a used-up budget share of $4.80, and a
+    // Two turns of claude, a turn of codex with three attempts, one of them with a used-up budget share of $4.80, and a
     // script that was interrupted once.
-    assert_eq!((ended, ledger.turns()), (7, 7));
-    assert_eq!((costs.total.turns, ledger.paid.turns), (5, 5));
-    assert_eq!((costs.total.amount, ledger.paid.amount), (usd("5.20"), usd("5.20")));
+    assert_eq!((ended, ledger.turns()), (7, 4));
+    assert_eq!((costs.money.total.turns, ledger.paid.turns), (3, 3));
+    assert_eq!((costs.money.total.amount, ledger.paid.amount), (usd("5.20"), usd("5.20")));
     let by_ledger: Vec<_> =
         ledger.backends.iter().map(|(name, s)| (name.as_str(), s.turns, s.amount)).collect();
     let by_costs: Vec<_> =
-        costs.rows.iter().map(|(row, t)| (row.name.as_str(), t.turns, t.amount)).collect();
-    assert_eq!(by_ledger, [("claude", 2, usd("0.20")), ("codex", 3, usd("5"))]);
+        costs.money.rows.iter().map(|(row, t)| (row.name.as_str(), t.turns, t.amount)).collect();
+    assert_eq!(by_ledger, [("claude", 2, usd("0.20")), ("codex", 1, usd("5"))]);
     assert_eq!(by_costs, by_ledger);
 }
