@@ -39,7 +39,7 @@ pub struct Tally {
     pub unpriced: u64,
 }
 
-/// The counted costs. Costs of rehearsals are kept apart, because nobody pays them.
+/// The counted costs. Costs of rehearsals are kept apart, because they are not money.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Costs {
     pub money: CostTable,

@@ -47,10 +47,10 @@ pub struct AgentSummary {
     /// The transition that leads to its next visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) transition: Option<Transition>,
-    /// The last turn of which an attempt ended.
+    /// The turn of its last ended attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) last_ended: Option<TurnId>,
-    /// The last turn of which an attempt was paid.
+    /// The turn of its last paid attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) last_paid: Option<TurnId>,
     /// How its turn failed, until an event shows the consequence.
