@@ -182,7 +182,9 @@ impl ExecResult {
     }
 
     fn of(ended: FinishedProcess) -> Self {
-        let FinishedProcess { end, text, invalid_utf8, stderr, survivors } = ended;
+        // As it was written, like stdout.
+        let FinishedProcess { end, text, invalid_utf8, stderr: _, whole_stderr: stderr, survivors } =
+            ended;
         let end = match end {
             ProcessEnd::Exited(status) if status.success() => ExecEnd::Succeeded,
             ProcessEnd::Exited(status) => ExecEnd::Failed { status: describe(status) },

@@ -142,7 +142,7 @@ fn interpreter(path: &Path) -> io::Result<Interpreter> {
 }
 
 fn script_end(ended: FinishedProcess) -> ScriptEnd {
-    let FinishedProcess { end, text, invalid_utf8, stderr, survivors } = ended;
+    let FinishedProcess { end, text, invalid_utf8, stderr, whole_stderr: _, survivors } = ended;
     let (failure, output) = match end {
         ProcessEnd::Exited(status) if status.success() => {
             return ScriptEnd::Succeeded(ScriptSuccess { text, invalid_utf8, stderr, survivors });

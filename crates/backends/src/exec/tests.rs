@@ -97,11 +97,11 @@ async fn shell_text_runs_in_bash_without_login() {
     let check = async |text: &str, end: ExecEnd, stdout: &str, stderr: &str| {
         assert_eq!(fixture.ran(fixture.shell(text)).await, ran(end, stdout, stderr), "{text}");
     };
-    check("echo out; echo err >&2", ExecEnd::Succeeded, "out\n", "err").await;
+    check("echo out; echo err >&2", ExecEnd::Succeeded, "out\n", "err\n").await;
     check("[[ ${BASH_VERSION} ]] && ! shopt -q login_shell", ExecEnd::Succeeded, "", "").await;
     check("echo $0 $#", ExecEnd::Succeeded, "bash 0\n", "").await;
     check("", ExecEnd::Succeeded, "", "").await;
-    check("-x", failed("exit status 127"), "", "bash: line 1: -x: command not found").await;
+    check("-x", failed("exit status 127"), "", "bash: line 1: -x: command not found\n").await;
     check("echo part; exit 3", failed("exit status 3"), "part\n", "").await;
     check("kill -9 $$", failed("signal 9 (SIGKILL)"), "", "").await;
     check("kill -TERM $$", failed("signal 15 (SIGTERM)"), "", "").await;
@@ -220,7 +220,7 @@ async fn the_end_of_stderr_is_kept() {
     let fixture = Fixture::new();
     let found = fixture.ran(fixture.shell("seq 1 100000 >&2; exit 1")).await;
     assert_eq!(found.end, failed("exit status 1"));
-    assert!(found.stderr.starts_with('…') && found.stderr.ends_with("\n99999\n100000"));
+    assert!(found.stderr.starts_with('…') && found.stderr.ends_with("\n99999\n100000\n"));
     assert!(found.stderr.len() > STDERR_MAX - 100 && found.stderr.len() < STDERR_MAX + 10);
 }
 

@@ -106,19 +106,23 @@ impl Tail {
         self.bytes.extend_from_slice(piece);
     }
 
-    /// Returns the kept bytes as text, from the first complete character on, without the final
-    /// newline. A leading `…` marks that text is missing; the redaction of secrets relies on this
-    /// mark.
+    /// Returns the kept bytes as text without the white space at their end.
     pub(super) fn text(&self) -> String {
+        self.whole_text().trim_end().to_owned()
+    }
+
+    /// Returns the kept bytes as text, from the first complete character on. A leading `…` marks
+    /// that text is missing; the redaction of secrets relies on this mark.
+    pub(super) fn whole_text(&self) -> String {
         let is_inner = |byte: &&u8| (**byte & 0b1100_0000) == 0b1000_0000;
         // A full buffer counts as cut, because the number of bytes before it is not kept. One mark
         // too many is harmless; without a needed mark, half a secret would not be recognised.
         if self.bytes.len() < self.length {
-            return String::from_utf8_lossy(&self.bytes).trim_end().to_owned();
+            return String::from_utf8_lossy(&self.bytes).into_owned();
         }
         // At most three continuation bytes can follow from a character that was cut.
         let torn = self.bytes.iter().take(3).take_while(is_inner).count();
-        format!("…{}", String::from_utf8_lossy(&self.bytes[torn..]).trim_end())
+        format!("…{}", String::from_utf8_lossy(&self.bytes[torn..]))
     }
 }
 

@@ -48,7 +48,10 @@ pub struct FinishedProcess {
     pub text: String,
     /// Whether stdout was not UTF-8, so that bytes were replaced.
     pub invalid_utf8: bool,
+    /// The end of stderr, without white space at its end.
     pub stderr: String,
+    /// The same with that white space.
+    pub whole_stderr: String,
     /// Processes that could not be ended.
     pub survivors: Vec<Identity>,
 }
@@ -156,7 +159,8 @@ impl Process {
         };
         self.ended = true;
         let (text, invalid_utf8) = std::mem::take(&mut self.output).finish();
-        FinishedProcess { end, text, invalid_utf8, stderr: self.tail.text(), survivors }
+        let (stderr, whole_stderr) = (self.tail.text(), self.tail.whole_text());
+        FinishedProcess { end, text, invalid_utf8, stderr, whole_stderr, survivors }
     }
 
     async fn next(

@@ -356,7 +356,7 @@ fn failure_is_a_reply_with_exit_0() {
         (&reply["ok"], &reply["error"], &reply["stepId"]),
         (&json!(false), &json!("exec_failed"), &json!("a"))
     );
-    assert_eq!(reply["results"]["a"]["stderr"], "oops");
+    assert_eq!(reply["results"]["a"]["stderr"], "oops\n");
     let unknown = json!({ "action": "run", "workflow": {}, "x": 1 });
     let reply = project.sends(unknown.to_string(), "crayfish -q").says(2, "").json();
     assert_eq!(

@@ -470,3 +470,36 @@ fn documents_are_checked_like_by_validate() {
         ],
     );
 }
+
+#[test]
+fn both_outputs_keep_their_final_newline() {
+    let step =
+        r#"{ "steps": [ { "id": "a", "kind": "exec", "shell": "echo out; echo err >&2" } ] }"#;
+    let project = Project::of(&[("flow.json", step)]);
+    let ran = project.raymond("run flow.json --quiet").json();
+    assert_eq!((&ran["a"]["stdout"], &ran["a"]["stderr"]), (&json!("out\n"), &json!("err\n")));
+}
+
+#[test]
+fn agent_step_has_its_own_budget() {
+    let document = |budget: &str| {
+        format!(
+            r#"{{ "description": "asks once", "steps": [
+  {{ "id": "v", "kind": "agent", "description": "a number", "prompt": "Count.",
+    "schema": {{ "type": "integer" }}, "retries": 3, "model": "small", "allow": ["Bash(wc:*)"]{budget} }} ] }}"#
+        )
+    };
+    let replies = "v: [[{ text: no, cost: 0.30 }, { text: '7', cost: 0.30 }]]\n";
+    let capped = document(", \"budget\": 0.30");
+    let project =
+        Project::of(&[("free.json", &document("")), ("capped.json", &capped), ("r.yaml", replies)]);
+    let free = project.raymond("run free.json --replies r.yaml --quiet");
+    assert_eq!(free.json(), json!({ "v": { "ok": true, "json": 7 } }));
+    let capped = project.raymond("run capped.json --replies r.yaml --run-id r");
+    capped.mentions(1, &["budget"]);
+    assert_eq!(project.events("r", "turn_settled").len(), 1, "no attempt starts without money");
+    let mistake = document(", \"budget\": 0");
+    project.write("zero.json", mistake);
+    let message = "an amount of dollars such as 2.50 is expected, not 0";
+    project.raymond("run zero.json --replies r.yaml").mentions(2, &[message]);
+}

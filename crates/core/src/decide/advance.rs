@@ -142,8 +142,7 @@ fn readiness(decision: &Decision<'_>, lane: &Lane, agent: &AgentId) -> Readiness
 
 fn visit_budget(decision: &Decision<'_>, agent: &AgentId) -> Micros {
     let agent = decision.run.agents.get(agent);
-    let state = agent.and_then(|agent| decision.visited(agent));
-    state.and_then(|state| state.front.budget).unwrap_or_default()
+    agent.and_then(|agent| decision.visit_budget(agent)).unwrap_or_default()
 }
 
 fn start(turn: &Turn, share: Option<Micros>) -> Event {

@@ -56,14 +56,23 @@ impl<'a> Decision<'a> {
     /// Returns the rest of the budget of an agent's visit, after `spent` more.
     pub(crate) fn visit_left(&self, agent: &AgentId, spent: Micros) -> Option<Micros> {
         let agent = self.run.agents.get(agent)?;
-        let budget = self.visited(agent)?.front.budget?;
+        let budget = self.visit_budget(agent)?;
         Some(budget.minus(agent.visit.spent.plus(spent)))
+    }
+
+    /// Returns the budget of an agent's visit: of its state, or of its agent step.
+    pub(crate) fn visit_budget(&self, agent: &Agent) -> Option<Micros> {
+        let step = || {
+            let key = agent.visit.location.step()?;
+            Some(&*self.definition.steps.as_deref()?.agent(key)?.front)
+        };
+        self.visited(agent).map(|state| &*state.front).or_else(step)?.budget
     }
 
     /// Returns the budget of an agent's visit if nothing of it is left after `spent` more.
     pub(crate) fn out_of_visit_budget(&self, agent: &Agent, spent: Micros) -> Option<Micros> {
         let left = self.visit_left(&agent.id, spent)?;
-        let budget = self.visited(agent)?.front.budget?;
+        let budget = self.visit_budget(agent)?;
         (left == Micros::ZERO).then_some(budget)
     }
 

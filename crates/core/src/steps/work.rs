@@ -5,7 +5,7 @@ use crate::crayfish::{StepsState, ask};
 use crate::run::state::Run;
 use crate::run::turn_spec::{ExecSpec, LanguageParts, Message, PromptSpec, Work};
 use crate::scheduler::{Lane, Turn};
-use crate::workflow::{Definition, Frontmatter};
+use crate::workflow::Definition;
 
 pub(crate) fn work(
     run: &Run,
@@ -26,8 +26,7 @@ pub(crate) fn work(
             let parts = LanguageParts {
                 count: request.attempt,
                 message: Message::Request { text: ask::message(&request), schema: request.schema },
-                // A step has no frontmatter: only the settings of the run apply to it.
-                front: &Frontmatter::default(),
+                front: &steps.agent(key)?.front,
             };
             Work::Prompt(Box::new(PromptSpec::of(&run.settings, agent, turn, parts)?))
         }

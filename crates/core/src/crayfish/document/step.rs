@@ -16,6 +16,7 @@ use crate::crayfish::path::{Namespaces, Path, Root, ValuePath};
 use crate::crayfish::template::{Shape, Template};
 use crate::text::push_pointer_token;
 use crate::time::Span;
+use crate::workflow::Frontmatter;
 
 /// The kind of a step, with its data.
 #[derive(Debug, Clone, PartialEq)]
@@ -218,6 +219,9 @@ pub struct AgentStep {
     /// The agent that should answer; advice to the caller.
     pub assignee: Option<String>,
     pub session: Option<SessionChoice>,
+    /// The settings that a state would have in its frontmatter: model, allowed tools, and budget.
+    /// Only a run whose steps a backend answers uses them.
+    pub front: Box<Frontmatter>,
 }
 
 /// The conversation in which an agent step should be answered; advice to the caller.

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use super::fields::Fields;
+use super::fields::{Fields, expected};
 use super::keys;
 use super::text::{Reader, Use};
+use crate::budget::Micros;
 use crate::crayfish::document::{AgentStep, Cap, SessionChoice, SessionMode};
+use crate::crayfish::problem_code::ProblemCode;
+use crate::workflow::Frontmatter;
 
 pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<AgentStep> {
     let fields = fields.known(text.report, "an agent step", keys::AGENT);
@@ -24,6 +27,7 @@ pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Age
             Some(session(text, &fields))
         })
     });
+    let front = front(text, &fields);
     Some(AgentStep {
         prompt: prompt?,
         input: input?,
@@ -32,7 +36,46 @@ pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Age
         retries: retries.unwrap_or(Cap::AGENT),
         assignee,
         session,
+        front: Box::new(front),
     })
+}
+
+/// Reads the settings that a state would have in its frontmatter.
+fn front(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Frontmatter {
+    let allow = fields.array(text.report, "allow").unwrap_or_default();
+    let allow = text.under("allow", |text| {
+        let mut rules = Vec::new();
+        for (place, rule) in allow.iter().enumerate() {
+            match rule.as_str() {
+                Some(rule) => rules.push(rule.to_owned()),
+                None => {
+                    let message = expected("a string", rule);
+                    text.report.add_at(&place.to_string(), ProblemCode::WrongType, message);
+                }
+            }
+        }
+        rules
+    });
+    Frontmatter {
+        model: fields.string(text.report, "model").map(str::to_owned),
+        allow,
+        budget: budget(text, fields),
+        ..Frontmatter::default()
+    }
+}
+
+fn budget(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Micros> {
+    let value = fields.get("budget")?;
+    let Some(number) = value.as_number() else {
+        text.report.add_at("budget", ProblemCode::WrongType, expected("a number", value));
+        return None;
+    };
+    let amount = number.to_string().parse().ok().filter(|amount| *amount > Micros::ZERO);
+    if amount.is_none() {
+        let message = format!("an amount of dollars such as 2.50 is expected, not {number}");
+        text.report.add_at("budget", ProblemCode::OutOfRange, message);
+    }
+    amount
 }
 
 fn session(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> SessionChoice {

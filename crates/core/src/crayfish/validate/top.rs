@@ -28,6 +28,8 @@ pub(super) fn head<'a>(report: &mut Report, value: &'a Value) -> (Option<Head>, 
     let fields = fields.known(report, "a workflow", keys::DOCUMENT);
     // For editors: only its type is checked.
     fields.string(report, "$schema");
+    // For readers of the document.
+    fields.string(report, "description");
     let name = fields.string(report, "name").map(str::to_owned);
     let version = fields.get("version").and_then(|version| {
         let number = version.as_number().cloned();

@@ -119,6 +119,8 @@ impl<'a> Walk<'a> {
     fn step(&mut self, value: &'a Value, index: StepIndex, depth: usize) {
         let Some(fields) = Fields::open(&mut self.report, value, "a step") else { return };
         let id = self.id(&fields, index);
+        // For readers of the document.
+        fields.string(&mut self.report, "description");
         let kind = self.kind(&fields, index);
         let unfinished = &mut self.steps[index.number()];
         let place = unfinished.place;

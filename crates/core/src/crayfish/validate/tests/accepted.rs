@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::budget::Micros;
 use crate::crayfish::condition::{Condition, Test};
 use crate::crayfish::document::{
     AgentStep, Cap, Contract, Exec, ForEach, If, InputSource, Invocation, Io, OnError, OnMaxIters,
@@ -12,6 +13,7 @@ use crate::crayfish::document::{
 };
 use crate::crayfish::template::Template;
 use crate::time::Span;
+use crate::workflow::Frontmatter;
 
 fn template(text: &str) -> Template {
     Template::parse(text).unwrap()
@@ -110,6 +112,7 @@ fn an_agent_step_has_its_defaults() {
         retries: Cap::new(3).unwrap(),
         assignee: None,
         session: None,
+        front: Box::default(),
     };
     let step = json!({ "kind": "agent", "prompt": "p", "schema": { "$ref": "Verify" } });
     assert_eq!(kind(step), StepKind::Agent(least.clone()));
@@ -133,6 +136,22 @@ fn an_agent_step_has_its_defaults() {
     let step = json!({ "kind": "agent", "prompt": "p", "schema": {}, "session": {} });
     let StepKind::Agent(step) = kind(step) else { panic!("an agent step") };
     assert_eq!(step.session, Some(SessionChoice::default()));
+}
+
+#[test]
+fn agent_step_has_settings_of_its_own() {
+    let step = json!({
+        "kind": "agent", "prompt": "p", "schema": {}, "description": "what it is for",
+        "model": "opus", "allow": ["Bash(make:*)"], "budget": 0.5,
+    });
+    let StepKind::Agent(step) = kind(step) else { panic!("an agent step") };
+    let expected = Frontmatter {
+        model: Some("opus".to_owned()),
+        allow: vec!["Bash(make:*)".to_owned()],
+        budget: Some(Micros(500_000)),
+        ..Frontmatter::default()
+    };
+    assert_eq!(*step.front, expected);
 }
 
 #[test]
