@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use raymond_core::run::Record;
+use raymond_core::time::Timestamp;
 use raymond_core::view::{self, Owner, Plan, RunView, words};
 use raymond_engine::driver::Head;
 use raymond_engine::{fold, statefile};
@@ -139,7 +140,7 @@ fn check_fold<'b>(bodies: impl Iterator<Item = &'b [u8]>) {
         head.fold(&record);
         for event in record.steps.iter().flat_map(|step| &step.events) {
             if let Some(told) = watched.note(record.at, event) {
-                words(&told, watched.naming());
+                words(&told, watched.naming(), time);
             }
         }
     }
@@ -150,11 +151,16 @@ fn check_fold<'b>(bodies: impl Iterator<Item = &'b [u8]>) {
     assert_eq!(head.run, again, "keeping changes the run");
 }
 
+/// A time as the journal has it; the command line shows local times.
+fn time(at: Timestamp) -> String {
+    at.to_string()
+}
+
 /// Every command that only looks has an answer, however little sense the run makes.
 fn check_views(head: &Head) {
     for owner in [Owner::Alive, Owner::Gone] {
         let status = view::status(&head.run, owner);
-        assert!(!view::why(&head.run, &head.ledger, status).text.is_empty(), "nobody knows why");
+        assert!(!view::why(&head.run, &head.ledger, status, time).text.is_empty(), "no reason");
         assert!(statefile::render(head, status).is_ok());
     }
     Plan::of(&head.run, &head.ledger, &head.run.settings);
