@@ -32,6 +32,7 @@ pub mod owned;
 pub mod pin;
 pub mod prepare;
 pub mod project;
+pub mod prompts;
 pub mod recovery;
 pub mod replay;
 pub mod request;

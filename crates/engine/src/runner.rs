@@ -14,7 +14,7 @@ mod script_files;
 mod script_neighbours;
 mod shutdown;
 mod signals;
-mod turn;
+pub(crate) mod turn;
 mod turn_context;
 
 use std::collections::BTreeSet;

@@ -67,6 +67,7 @@ pub(crate) struct List {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each one is a flag of the command line")]
 pub(crate) struct Logs {
     /// Name the run: id, unique prefix or @last [default: the last one]
     #[arg(add = completion::any_run())]
@@ -77,6 +78,9 @@ pub(crate) struct Logs {
     /// Show only turns in this state (the extension may be omitted)
     #[arg(long, add = completion::state())]
     pub(crate) state: Option<String>,
+    /// Also show the prompts as they were sent
+    #[arg(long, conflicts_with_all = ["follow", "raw"])]
+    pub(crate) prompts: bool,
     /// Follow until the run ends (Ctrl-C does not stop the run)
     #[arg(long, short)]
     pub(crate) follow: bool,

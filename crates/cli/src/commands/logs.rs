@@ -13,13 +13,14 @@ use std::collections::BTreeMap;
 
 use raymond_core::agent::Location;
 use raymond_core::budget::Cost;
-use raymond_core::ids::RunId;
+use raymond_core::ids::{RunId, TurnAttempt};
 use raymond_core::run::outcome::{Finished, Outcome};
 use raymond_core::run::{Input, Record};
 use raymond_core::text::nearest;
 use raymond_core::view::attempt::{Attempt, How};
 use raymond_core::view::{RunView, ViewEvent};
 use raymond_engine::inspect::Inspection;
+use raymond_engine::prompts::{Prompts, PromptsError, prompts};
 use raymond_store::{Blobs, RunPaths};
 
 use crate::args::Logs;
@@ -27,6 +28,7 @@ use crate::failure::Failure;
 use crate::{backends, runs};
 
 use follow::TurnFollower;
+use item::{Kind, LogItem};
 use page::{Page, Shape, Stop};
 
 pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
@@ -47,7 +49,8 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     let paths = project.paths(&run);
     let blobs = project.blobs(&paths);
     let uses_only_replies = backends::uses_only_replies(&seen.head.run.settings);
-    let source = Source { paths, blobs, uses_only_replies };
+    let prompts = if flags.prompts { sent_prompts(&seen, &blobs)? } else { Prompts::new() };
+    let source = Source { paths, blobs, uses_only_replies, prompts };
     let mut page = Page::new(shape, seen.head.ledger.naming());
     let printed = if flags.follow {
         {
@@ -221,12 +224,41 @@ struct Source {
     blobs: Blobs,
     /// Whether replies stand in for the clients, which then leave no transcripts.
     uses_only_replies: bool,
+    /// The prompts to print; empty without `--prompts`.
+    prompts: Prompts,
+}
+
+/// Renders the prompts of a run again.
+fn sent_prompts(seen: &Inspection, blobs: &Blobs) -> Result<Prompts, Failure> {
+    let records = runs::records(seen).map(|record| record.map_err(PromptsFailure::Read));
+    prompts(records, blobs).map_err(|failure| match failure {
+        PromptsFailure::Read(failure) => failure,
+        PromptsFailure::Render(error) => {
+            Failure::environment(format!("could not render the prompts again: {error}"))
+        }
+    })
+}
+
+/// Why the prompts of a run cannot be shown.
+enum PromptsFailure {
+    Read(Failure),
+    Render(PromptsError),
+}
+
+impl From<PromptsError> for PromptsFailure {
+    fn from(error: PromptsError) -> Self {
+        Self::Render(error)
+    }
 }
 
 impl Source {
     /// Prints a whole turn.
     fn print(&self, turn: &LoggedTurn, page: &mut Page) -> Result<(), Stop> {
         page.begin(&turn.attempt)?;
+        let Attempt { turn: id, number, .. } = &turn.attempt;
+        if let Some(prompt) = self.prompts.get(&TurnAttempt { turn: id.clone(), number: *number }) {
+            page.item(&LogItem::new(Kind::Prompt, prompt))?;
+        }
         self.words(turn, page)?;
         page.end()
     }

@@ -55,6 +55,25 @@ fn results_are_delivered_byte_for_byte() {
 }
 
 #[test]
+fn logs_show_prompts_as_they_were_sent() {
+    let stage = Stage::prompts(&[
+        (
+            "START",
+            "{{run_id}} {{visit}}\nfake: say no tag\nfake: say <function return='BACK'>SUB</function>",
+        ),
+        ("SUB", "fake: say <result>two  \\n lines</result>"),
+        ("BACK", "[{{result}}]\nfake: say <result>done</result>"),
+    ]);
+    stage.run("").prints("done\n").mentions(0, &[]);
+    let turns = stage.project.raymond("logs r --prompts --json").json()["turns"].take();
+    let prompt = |turn: &serde_json::Value| turn["said"][0]["text"].as_str().unwrap().to_owned();
+    let shown: Vec<String> = turns.as_array().unwrap().iter().map(prompt).collect();
+    assert_eq!(shown, stage.prompts_sent());
+    assert!(shown.len() > 2, "{shown:?}");
+    assert_eq!(turns[0]["said"][0]["kind"], "prompt");
+}
+
+#[test]
 fn only_the_final_message_is_read() {
     let stage = Stage::prompts(&[
         (

@@ -17,6 +17,7 @@ use raymond_core::failure::TurnFailure;
 use raymond_core::ids::TurnId;
 use raymond_core::protocol::Source;
 use raymond_core::protocol::notice::notice;
+use raymond_core::run::RunContext;
 use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
 use raymond_core::run::stop::Interruption;
 use raymond_core::run::turn_spec::{Message, PromptSpec, ScriptSpec, TurnHeader, VisitValues};
@@ -192,7 +193,7 @@ fn prepare_message(
 ) -> Result<PreparedMessage, blobs::Error> {
     Ok(match message {
         Message::Body { body, values } => {
-            let bindings = bindings(context, &header.turn, &values);
+            let bindings = bindings(&context.run, &header.turn, &values);
             let rendered = bindings.render(&body, &mut |blob| context.load(blob))?;
             let warning = |name: &String| Warning::UnknownVariable {
                 nearest: bindings.nearest(name).map(str::to_owned),
@@ -208,20 +209,21 @@ fn prepare_message(
     })
 }
 
-fn bindings<'a>(
-    context: &'a TurnContext,
+/// Returns the template variables of a turn.
+pub(crate) fn bindings<'a>(
+    run: &'a RunContext,
     turn: &'a TurnId,
     values: &'a VisitValues,
 ) -> Bindings<'a> {
     Bindings {
-        run: &context.run.run,
+        run: &run.run,
         agent: &turn.agent,
         state: &values.state,
         visit: values.visit,
-        scope: &context.run.scope,
+        scope: &run.scope,
         result: values.input.as_ref(),
         attributes: &values.attributes,
-        vars: &context.run.vars,
+        vars: &run.vars,
     }
 }
 
@@ -303,7 +305,7 @@ fn variables(
     let key = format!("{}.{}.{}", context.run.nonce, turn.agent, turn.visit);
     let visit = ScriptVisit { key: &key, result_file };
     let mut load = |blob: &BlobRef| context.load(blob);
-    let bindings = bindings(context, turn, values);
+    let bindings = bindings(&context.run, turn, values);
     environment(&bindings, &visit, &mut load).map_err(|error| error.to_string())
 }
 

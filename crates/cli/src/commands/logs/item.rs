@@ -14,6 +14,7 @@ pub(super) struct LogItem {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
+    Prompt,
     Text,
     Subagent,
     Tool,
@@ -26,6 +27,7 @@ pub(super) enum Kind {
 impl Kind {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
+            Self::Prompt => "prompt",
             Self::Text => "text",
             Self::Subagent => "subagent",
             Self::Tool => "tool",
@@ -39,6 +41,7 @@ impl Kind {
     /// Returns the mark before each line of the item, so that no text can imitate another kind.
     const fn mark(self) -> &'static str {
         match self {
+            Self::Prompt => "<",
             Self::Text => "|",
             Self::Subagent => ":",
             Self::Tool => ">",
@@ -60,7 +63,7 @@ impl LogItem {
         let mark = self.kind.mark();
         let text = sanitized(self.text.trim_end());
         match self.kind {
-            Kind::Text | Kind::Subagent | Kind::Stderr => {
+            Kind::Prompt | Kind::Text | Kind::Subagent | Kind::Stderr => {
                 text.lines().flat_map(|line| ["    ", mark, " ", line, "\n"]).collect()
             }
             Kind::Tool | Kind::Error | Kind::Denied | Kind::Note => {

@@ -1,0 +1,97 @@
+//! The prompts of a run as they were sent, rendered again from its pinned states and its journal.
+//!
+//! Prompts are not stored, because states and journal contain all their parts. Two kinds cannot be
+//! rendered: prompts of unpinned states, which may have changed, and requests of agent steps, which
+//! need the results of earlier steps.
+
+use std::collections::BTreeMap;
+
+use raymond_core::decide::effects;
+use raymond_core::ids::TurnAttempt;
+use raymond_core::protocol::notice::notice;
+use raymond_core::run::settings::Pinning;
+use raymond_core::run::turn_spec::{Message, PromptSpec, Work};
+use raymond_core::run::{Effect, Event, Record, Run, RunContext, TurnSpec, apply};
+use raymond_core::value::{BlobRef, Value};
+use raymond_core::workflow::Definition;
+use raymond_store::Blobs;
+use raymond_store::blobs;
+
+use crate::observe;
+use crate::pin::{Pin, PinError};
+use crate::runner::turn::bindings;
+
+/// Why prompts cannot be rendered again.
+#[derive(Debug, thiserror::Error)]
+pub enum PromptsError {
+    #[error("the states of this run are not pinned")]
+    Unpinned,
+    #[error(transparent)]
+    Pin(#[from] PinError),
+    #[error(transparent)]
+    Blob(#[from] blobs::Error),
+}
+
+/// The prompts of attempts.
+pub type Prompts = BTreeMap<TurnAttempt, String>;
+
+/// Renders the prompts of all records.
+pub fn prompts<E: From<PromptsError>>(
+    records: impl Iterator<Item = Result<Record, E>>,
+    blobs: &Blobs,
+) -> Result<Prompts, E> {
+    let (mut run, mut definition, mut prompts) = (Run::default(), None, Prompts::new());
+    for record in records {
+        let record = record?;
+        let events: Vec<&Event> = record.steps.iter().flat_map(|step| &step.events).collect();
+        let before = run.manifest.clone();
+        for event in &events {
+            apply(&mut run, event);
+        }
+        // Its requests need the results of earlier steps, which are not loaded here.
+        if run.program.steps().is_some() {
+            break;
+        }
+        if definition.is_none() || run.manifest != before {
+            definition = Some(pinned(&run, blobs)?);
+        }
+        let Some(definition) = &definition else { continue };
+        for effect in effects(&run, definition, events) {
+            if let Effect::Start(TurnSpec { header, work: Work::Prompt(prompt) }) = effect {
+                let attempt = TurnAttempt { turn: header.turn.clone(), number: header.attempt };
+                let text = render(&RunContext::of(&run), &attempt, *prompt, blobs);
+                prompts.extend(text.map_err(PromptsError::Blob)?.map(|text| (attempt, text)));
+            }
+        }
+    }
+    Ok(prompts)
+}
+
+fn pinned(run: &Run, blobs: &Blobs) -> Result<Definition, PromptsError> {
+    if run.settings.definition == Pinning::Unpinned {
+        return Err(PromptsError::Unpinned);
+    }
+    Ok(Pin::load(&run.manifest, blobs)?.definition()?)
+}
+
+fn render(
+    run: &RunContext,
+    attempt: &TurnAttempt,
+    prompt: PromptSpec,
+    blobs: &Blobs,
+) -> Result<Option<String>, blobs::Error> {
+    let text = match prompt.message {
+        Message::Body { body, values } => {
+            let bindings = bindings(run, &attempt.turn, &values);
+            let load = &mut |blob: &BlobRef| observe::load(blobs, &Value::Blob(blob.clone()));
+            bindings.render(&body, load)?.text
+        }
+        Message::Reminder(text) => text,
+        Message::Request { .. } => return Ok(None),
+    };
+    // As backends send it: the notice precedes the prompt.
+    Ok(Some(match prompt.notice {
+        Some(why) => format!("{}\n\n{text}", notice(why)),
+        None => text,
+    }))
+}
