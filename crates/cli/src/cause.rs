@@ -45,6 +45,9 @@ fn hint_text(hint: &Hint, run: &RunId) -> String {
         Hint::RedirectThen { limited, backend } => format!(
             "first let `then` of {limited} name a state that {backend} answers, or raise its `max_visits`"
         ),
+        Hint::FixReason { location } => {
+            format!("fix the reason first; a resume repeats {location}")
+        }
         Hint::RaiseVisitBudget => "first raise the `budget` of that state".to_owned(),
     }
 }

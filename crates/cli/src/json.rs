@@ -17,7 +17,7 @@ use raymond_core::view::attempt::Attempt;
 use raymond_core::view::denied::{Denied, Group};
 use raymond_core::view::plan::Open;
 use raymond_core::view::run_view::{AgentCounts, AgentRow, Doing, Standing, WorkerCounts};
-use raymond_core::view::summary::Call;
+use raymond_core::view::summary::PendingCall;
 use raymond_core::view::view_event::ProgramKind;
 use raymond_core::view::words::preview;
 use raymond_core::view::{Fate, Plan, RunView, Totals};
@@ -216,7 +216,7 @@ fn turn(attempt: &Attempt) -> serde_json::Value {
     })
 }
 
-fn frame(frame: &Frame, call: Option<&Call>) -> serde_json::Value {
+fn frame(frame: &Frame, call: Option<&PendingCall>) -> serde_json::Value {
     json!({
         "state": frame.state,
         "by": call.and_then(|call| call.by.as_ref()).map(ToString::to_string),

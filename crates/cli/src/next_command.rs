@@ -42,6 +42,7 @@ fn flag(change: &Change) -> String {
         Change::FreshSessions => "--on-lost-session fresh".to_owned(),
         Change::Allow(rules) => allow_flags(rules.iter()),
         Change::MaxAgents(agents) => format!("--max-agents {agents}"),
+        Change::MaxIterations(most) => format!("--max-iterations {most}"),
         Change::Timeout(time) => format!("--timeout {time}"),
         Change::IdleTimeout(time) => format!("--idle-timeout {time}"),
         Change::CurrentStates => "--with-current".to_owned(),

@@ -17,7 +17,7 @@ use crate::budget::Micros;
 use crate::failure::Failure;
 use crate::few::Few;
 use crate::ids::{AgentId, BackendName, StateName};
-use crate::protocol::Tag;
+use crate::protocol::{ResultStatus, Tag};
 use crate::value::Value;
 
 /// A live or failed agent.
@@ -79,6 +79,9 @@ pub struct Visit {
     pub number: u32,
     /// The result or input that the visit started with.
     pub input: Option<Value>,
+    /// Whether that result is a success.
+    #[serde(default, skip_serializing_if = "ResultStatus::is_ok")]
+    pub result_status: ResultStatus,
     /// The number of the current, or last, turn; 0 before the first.
     pub turn: u32,
     /// Reminders given since the visit began or was revived.

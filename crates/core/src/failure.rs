@@ -12,8 +12,10 @@ use crate::crayfish::stored::Stored;
 use crate::crayfish::{ErrorCode, VariableProblem};
 use crate::ids::{AgentId, BackendName, SessionId, StateName};
 use crate::protocol::Fault;
-use crate::text::{counted, joined_lines};
+use crate::run::program::without_success;
+use crate::text::{counted, excerpt, joined_lines};
 use crate::time::{Span, Timestamp};
+use crate::value::Value;
 
 /// The failure of a turn, as its executor saw it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,6 +149,18 @@ pub enum Failure {
     Denied { tools: Vec<String> },
     /// A question was not answered in time.
     Unanswered,
+    /// The agent ended as failed on purpose.
+    Declared {
+        /// The payload of its result.
+        reason: Value,
+    },
+    /// A loop reached its last iteration without success.
+    Exhausted {
+        iterations: u32,
+        /// The command that never passed, if there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<String>,
+    },
     /// A step of a document failed.
     Step {
         code: ErrorCode,
@@ -241,7 +255,21 @@ impl fmt::Display for Failure {
             Self::InterruptedScript => write!(f, "the script was interrupted and is not repeated"),
             Self::Denied { tools } => write!(f, "the client denied {}", tools.join(", ")),
             Self::Unanswered => write!(f, "the question was not answered in time"),
+            Self::Declared { reason } => declared(f, reason),
+            Self::Exhausted { iterations, until } => {
+                f.write_str(&without_success(*iterations, until.as_deref()))
+            }
             Self::Step { code, message, .. } => write!(f, "{code}: {message}"),
         }
+    }
+}
+
+fn declared(f: &mut fmt::Formatter<'_>, reason: &Value) -> fmt::Result {
+    // Characters; a reason is usually a sentence, and the logs have all of it.
+    const SHOWN: usize = 300;
+    match reason {
+        Value::Inline(text) if text.trim().is_empty() => f.write_str("it gave no reason"),
+        Value::Inline(text) => f.write_str(&excerpt(&joined_lines(text.trim()), SHOWN)),
+        Value::Blob(blob) => write!(f, "its reason has {} bytes", blob.length),
     }
 }

@@ -10,6 +10,7 @@ use crate::agent::{Agent, PendingTransition, Session};
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::AgentId;
 use crate::machine::{self, ralph, revival, states};
+use crate::protocol::ResultStatus;
 use crate::run::decision::{Decision, EndedTurn, Entry};
 use crate::run::event::{Ending, Event};
 use crate::run::outcome::Finished;
@@ -30,6 +31,7 @@ pub(crate) fn begin(decision: &mut Decision<'_>, main: &AgentId, input: Option<V
             visit: 1,
             count: 1,
             input,
+            result_status: ResultStatus::Ok,
             session: &Session::Fresh,
         }),
         Program::Steps(_) => steps::decide::begin(decision, main),
@@ -115,7 +117,8 @@ pub(crate) fn is_revived(run: &Run, failure: &Failure) -> bool {
 /// Revives a failed agent at the visit that failed.
 pub(crate) fn revive(decision: &mut Decision<'_>, agent: &Agent, kept: Option<&PendingTransition>) {
     match &decision.run.program {
-        Program::States | Program::Ralph(_) => revival::revive(decision, agent, kept),
+        Program::States => revival::revive(decision, agent, kept),
+        Program::Ralph(ralph) => ralph::revive(decision, ralph, agent),
         Program::Steps(_) => steps::decide::revive(decision, agent),
     }
 }

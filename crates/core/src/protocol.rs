@@ -23,5 +23,5 @@ pub use reading::{Malformed, Reading};
 pub use reminder::reminder;
 pub use scan::scan;
 pub use source::Source;
-pub use tags::{Stack, Tag, TagName};
+pub use tags::{ResultStatus, Stack, Tag, TagName};
 pub use writing::{TagText, Unwritable};

@@ -114,13 +114,14 @@ pub(crate) struct Ralph {
     pub(crate) prompt: PathBuf,
     /// Run at most this many iterations [default: 50]
     ///
-    /// If the last iteration has no result, the run completes and reports that.
+    /// If none of them succeeds, the run fails (exit code 1).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_iterations: Option<u32>,
-    /// Accept a result only if this bash command exits with code 0
+    /// Repeat the prompt until this bash command exits with code 0
     ///
-    /// The command runs in the agent's directory, and `$RAYMOND_RESULT_FILE` names a file with the
-    /// result. If it fails, the next iteration gets the end of its output as {{input}}.
+    /// The command runs after every iteration, in the agent's directory. If the iteration has a
+    /// result, `$RAYMOND_RESULT_FILE` names a file with it. If the command fails, the next iteration
+    /// gets the end of its output as {{input}}.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) until: Option<String>,
     /// Pin the prompt instead of reading it for each iteration

@@ -6,6 +6,7 @@ use raymond_core::run::{Program, Ralph as Loop};
 
 use crate::args::{Ralph, Run};
 use crate::failure::Failure;
+use crate::probe;
 
 use super::run;
 
@@ -18,6 +19,10 @@ pub(crate) fn ralph(flags: Ralph) -> Result<u8, Failure> {
         return Err(Failure::usage("--until needs a command").hint(
             "for example --until 'cargo test'; without --until, Raymond accepts every result",
         ));
+    }
+    if let Some(missing) = flags.until.as_deref().and_then(missing_program) {
+        return Err(Failure::usage(format!("could not find the program `{missing}` of --until"))
+            .hint("install it, or correct the command: the loop could never end with success"));
     }
     let program = Loop { until: flags.until };
     let flags = Run {
@@ -33,4 +38,45 @@ pub(crate) fn ralph(flags: Ralph) -> Result<u8, Failure> {
         output: flags.output,
     };
     run::start(flags, &Program::Ralph(program))
+}
+
+/// Words that `bash` executes itself, so that no file has their name.
+const BASH: &str = ". : [ [[ ! { } alias bg bind break builtin caller case cd command compgen \
+    complete compopt continue coproc declare dirs disown do done echo elif else enable esac eval \
+    exec exit export false fc fg fi for function getopts hash help history if in jobs kill let \
+    local logout mapfile popd printf pushd pwd read readarray readonly return select set shift \
+    shopt source suspend test then time times trap true type typeset ulimit umask unalias unset \
+    until wait while";
+
+/// Returns the program of a command if it does not exist. A first word that `bash` has to expand is
+/// not checked.
+fn missing_program(command: &str) -> Option<&str> {
+    let word = command.split_whitespace().next()?.trim_end_matches(';');
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/+-".contains(c);
+    let is_known =
+        BASH.split_whitespace().any(|known| known == word) || probe::find(word).is_some();
+    (word.chars().all(is_plain) && !is_known).then_some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_programs_are_found() {
+        let check = |command: &str, expected: Option<&str>| {
+            assert_eq!(missing_program(command), expected, "{command}");
+        };
+        check("no-such-program --all", Some("no-such-program"));
+        check("no-such-program; true", Some("no-such-program"));
+        check("./no-such-file", Some("./no-such-file"));
+        for command in ["sh -c true", "exit 3", "[ -e x ]", "! true", "\n set -e\nsh", "true;"] {
+            check(command, None);
+        }
+        // Only `bash` knows the meaning of these.
+        for command in ["$CHECK x", "A=b no-such-program", "\"no such\" x", "(no-such-program)", ""]
+        {
+            check(command, None);
+        }
+    }
 }

@@ -4,7 +4,6 @@
 
 use std::io::IsTerminal as _;
 
-use raymond_core::ids::AgentId;
 use raymond_engine::driver::Head;
 use raymond_engine::observe;
 use raymond_store::Blobs;
@@ -49,7 +48,7 @@ pub(super) fn print_main(head: &Head, blobs: &Blobs) -> Result<(), Failure> {
 /// Returns the result of `main`: `None` for an exhausted loop, the outputs of all steps as one JSON
 /// object for a document.
 pub(super) fn of_main(head: &Head, blobs: &Blobs) -> Result<Option<String>, Failure> {
-    let result = head.run.ended.get(&AgentId::main()).map(|main| &main.result);
+    let result = head.run.main_result();
     if let (Some(flow), Some(_)) = (head.run.program.steps(), result) {
         return Ok(Some(json::text(&json::steps(flow, blobs).into(), Layout::Indented)));
     }

@@ -42,7 +42,8 @@ fn rehearsed(project: Project, command: &str, result: &str) -> Project {
     output.says(0, "");
     assert_eq!(output.json()["check"], json!(command));
     assert_eq!(output.json()["written"], json!(STATES));
-    rehearse(&project).prints(&format!("{result}\n")).mentions(0, &["spent $0."]);
+    let code = i32::from(result.starts_with("not done"));
+    rehearse(&project).prints(&format!("{result}\n")).mentions(code, &["spent $0."]);
     project
 }
 
@@ -145,7 +146,7 @@ fn missing_tool_ends_the_rehearsal() {
     let project = with_fake_program(&[("tox.ini", "[tox]\n")], "tox", absent);
     project.raymond("init").mentions(0, &["`tox` is really executed"]);
     let output = rehearse(&project);
-    output.mentions(0, &["CHECK.sh → GIVE_UP.sh (goto)"]);
+    output.mentions(1, &["CHECK.sh → GIVE_UP.sh (goto)"]);
     assert!(output.stdout.contains("tox: command not found"), "{output:?}");
 }
 
@@ -200,7 +201,7 @@ fn failing_loop_gives_up_after_five_attempts() {
     let replies = "START: <goto input=\"x\">CHECK</goto>\nFIX: <goto input=\"y\">CHECK</goto>\n";
     project.write("stubborn.yaml", replies);
     let output = project.raymond("run workflows/change --replies stubborn.yaml --run-id r");
-    output.mentions(0, &["completed"]);
+    output.mentions(1, &["failed: main failed at GIVE_UP.sh"]);
     assert!(output.stdout.starts_with("not done: the check failed with status 2: "), "{output:?}");
     assert!(output.stdout.contains("‹/result> is no end"), "{output:?}");
     let text = project.raymond("show r").stdout;

@@ -64,32 +64,51 @@ fn prompt_is_repeated_until_it_has_a_result() {
 }
 
 #[test]
-fn iterations_without_result_complete_the_run() {
-    let project = prompted("PROMPT: not yet\n");
+fn loop_without_success_fails() {
+    let project = prompted("PROMPT:\n  - not yet\n  - not yet\n  - <result>mended</result>\n");
     ralph(&project, "--max-iterations 2", None).prints("").says(
-        0,
+        1,
         "r: cap $10.00 · scripted · PROMPT.md up to 2 times
         main             starts at PROMPT.md
         main             PROMPT.md → PROMPT.md #2 (reset)
-        main             2 iterations without a result
-        main             ended
-        completed: 2 iterations without a result
+        main             PROMPT.md: failed: 2 iterations without a result
+        failed: main failed at PROMPT.md
         path     PROMPT ×2
-        look     raymond show r · raymond logs r
-        spent $0.00 of $10.00",
+        look     raymond why r · raymond show r · raymond logs r
+        spent $0.00 of $10.00; to continue: raymond resume r --max-iterations 4",
     );
-    project.raymond("why r").prints("completed: 2 iterations without a result\n→ raymond show r\n");
-    project.raymond("resume r --max-iterations 9 --json").prints("").says(
+    let why = "failed: main failed at PROMPT.md: 2 iterations without a result";
+    project.raymond("why r").prints(&format!("{why}\n→ raymond resume r --max-iterations 4\n"));
+    let status = project.raymond("status r --json").json();
+    assert_eq!(status["ralph"], json!({ "max_iterations": 2, "until": null, "exhausted": true }));
+    // Nothing is paid again, with or without a higher limit.
+    project.raymond("resume r").prints("").mentions(1, &["2 iterations without a result"]);
+    let resumed = project.raymond("resume r --max-iterations 4 --json");
+    resumed.mentions(0, &["completed: main ended with a result\n"]);
+    assert_eq!(resumed.json()["results"], json!({ "main": "mended" }));
+    assert_eq!(visits(&project), ["PROMPT.md 1", "PROMPT.md 2", "PROMPT.md 3"]);
+}
+
+#[test]
+fn loop_ends_as_soon_as_the_command_passes() {
+    let project = prompted("PROMPT: I did a part of it.\n");
+    let command = "echo x >> log; test $(wc -l < log) = 3";
+    ralph(&project, "", Some(command)).prints("\n").mentions(0, &["path     (PROMPT → UNTIL) ×3"]);
+    let project = prompted("PROMPT: x\n");
+    ralph(&project, "", Some("no-such-program --all")).prints("").says(
         2,
-        "raymond: r is completed: 2 iterations without a result
-        hint: start a new run: raymond ralph /project/PROMPT.md --max-iterations 9 --replies /project/r.yaml",
+        "raymond: could not find the program `no-such-program` of --until
+        hint: install it, or correct the command: the loop could never end with success",
     );
-    project.raymond("wait r").prints("").mentions(0, &["2 iterations without a result\n"]);
-    let resumed = project.raymond("resume r --json");
-    resumed.says(0, "r: already completed; nothing was run");
-    let object = resumed.json();
-    assert_eq!(object["ralph"], json!({ "max_iterations": 2, "until": null, "exhausted": true }));
-    assert_eq!(object["results"], json!({ "main": "" }));
+    assert!(!project.path(".raymond").exists());
+}
+
+#[test]
+fn agent_can_give_up_the_loop() {
+    let project = prompted("PROMPT: <result status=\"failed\">no way</result>\n");
+    ralph(&project, "", Some("true"))
+        .prints("no way\n")
+        .mentions(1, &["PROMPT.md: failed: no way\n", "failed: main failed at PROMPT.md\n"]);
 }
 
 #[test]
@@ -133,7 +152,7 @@ fn loop_ends_without_a_passing_result() {
     let project = prompted("PROMPT: <result>x</result>\n");
     ralph(&project, "--max-iterations 2", Some("exit 9"))
         .prints("")
-        .mentions(0, &["completed: 2 iterations without a result that passed `exit 9`\n"]);
+        .mentions(1, &["UNTIL.sh: failed: 2 iterations, and `exit 9` never passed\n"]);
 }
 
 #[test]
@@ -212,10 +231,11 @@ fn killed_loop_continues_where_it_was() {
   - { text: <result>y</result>, cost: 0.10 }
 ",
     );
-    let command = "echo $RAYMOND_VISIT $RAYMOND_RESULT >> log; test -e go || sleep 300; \
+    let command = "test -n \"$RAYMOND_RESULT\" || exit 1; \
+                   echo $RAYMOND_VISIT $RAYMOND_RESULT >> log; test -e go || sleep 300; \
                    test $RAYMOND_RESULT = y";
     let running = start(&project, "", Some(command));
-    until("it hangs", || project.events("r", "turn_started").len() == 2);
+    until("it hangs", || project.events("r", "turn_started").len() == 3);
     running.signal(Signal::KILL);
     running.wait();
     project
@@ -237,7 +257,7 @@ fn killed_loop_continues_where_it_was() {
     );
     assert_eq!(
         visits(&project),
-        ["PROMPT.md 1", "PROMPT.md 2", "UNTIL.sh 1", "PROMPT.md 3", "UNTIL.sh 2"]
+        ["PROMPT.md 1", "UNTIL.sh 1", "PROMPT.md 2", "UNTIL.sh 2", "PROMPT.md 3", "UNTIL.sh 3"]
     );
     assert_eq!(project.events("r", "turn_settled").len(), 4, "the refused one failed");
     let log = project.read("log");
@@ -301,7 +321,7 @@ fn loop_is_resumed_only_with_its_own_options() {
     let begun = prompted("PROMPT:\n  - { text: not yet, cost: 1 }\n  - not yet\n");
     ralph(&begun, "--budget 1 --max-iterations 2", None).mentions(5, &[]);
     // Without the flag, the number stays the same.
-    begun.raymond(&format!("ralph {words}")).mentions(0, &["2 iterations without a result\n"]);
+    begun.raymond(&format!("ralph {words}")).mentions(1, &["2 iterations without a result\n"]);
 }
 
 #[test]

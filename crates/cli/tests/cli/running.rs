@@ -324,3 +324,32 @@ fn every_command_has_help_with_an_example() {
     project.raymond("").mentions(2, &["Usage: raymond <COMMAND>"]);
     assert!(project.raymond("--version").stdout.starts_with("raymond "));
 }
+
+#[test]
+fn failed_result_fails_the_run() {
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<call return=\"DECIDE\">TRY</call>'"),
+        ("wf/TRY.sh", "echo '<result status=\"failed\">no way</result>'"),
+        (
+            "wf/DECIDE.sh",
+            "echo \"<result status='$RAYMOND_RESULT_STATUS'>after $RAYMOND_RESULT</result>\"",
+        ),
+    ]);
+    project
+        .raymond("run wf --run-id r")
+        .prints("after no way\n")
+        .mentions(1, &["DECIDE.sh: failed: after no way\n", "failed: main failed at DECIDE.sh\n"]);
+    let why = project.raymond("why r").stdout;
+    let hint = "main failed at DECIDE.sh: after no way (fix the reason first; a resume repeats \
+                DECIDE.sh)\n→ raymond resume r\n";
+    assert!(why.ends_with(hint), "{why}");
+    let status = project.raymond("run wf --json");
+    assert_eq!(status.code(), 1);
+    let object = status.json();
+    assert_eq!(
+        (&object["status"], &object["results"]["main"]),
+        (&json!("failed"), &json!("after no way"))
+    );
+    // The script runs again, and decides again.
+    project.raymond("resume r").prints("after no way\n").mentions(1, &["failed"]);
+}

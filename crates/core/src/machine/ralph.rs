@@ -1,13 +1,13 @@
 //! Decides what follows from an iteration of a `ralph` loop.
 //!
-//! An iteration is a visit of the one prompt. Only a result ends the loop, and with `--until` only
-//! a result that passes the command: the payload is carried through that visit as its input.
-//! Everything else, including most failures, leads to the prompt again in a fresh session. There is
-//! no stack, no policy and no reminder.
+//! An iteration is a visit of the one prompt. A result ends the loop. With `--until` the command
+//! runs after every iteration, and the loop ends as soon as it passes: the payload of a result is
+//! carried through that visit as its input. Everything else, including most failures, leads to the
+//! prompt again in a fresh session. There is no stack, no policy and no reminder.
 
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::StateName;
-use crate::protocol::{Malformed, Reading, Tag, TagName};
+use crate::protocol::{Malformed, Reading, ResultStatus, Tag, TagName};
 use crate::run::decision::{Decision, Entry};
 use crate::run::event::{Event, StackChange};
 use crate::run::outcome::Finished;
@@ -17,8 +17,9 @@ use crate::scheduler::Lane;
 use crate::value::Value;
 use crate::workflow::OnDenied;
 
-use crate::agent::Agent;
-use crate::agent::Session;
+use super::revival;
+use super::tags::result::end;
+use crate::agent::{Agent, AgentStatus, Session};
 
 /// Decides what follows when a turn of the loop ends with a text.
 pub(crate) fn finished(
@@ -41,21 +42,39 @@ pub(crate) fn finished(
         return failed(decision, ralph, agent, Failure::Denied { tools });
     }
     match result(decision, agent, &outcome.reply.reading) {
-        None => again(decision, ralph, agent, None),
-        Some(result) if ralph.until.is_none() => {
-            decision.push(Event::AgentEnded { agent: agent.id.clone(), result });
+        // No command can turn a failure that the agent reports into a success.
+        Some(Given { payload, status: ResultStatus::Failed }) => {
+            decision.push(end(&agent.id, payload, ResultStatus::Failed));
         }
-        Some(result) => {
-            enter_state(decision, agent, TagName::Result, &UNTIL.into(), Some(result));
+        Some(Given { payload, .. }) if ralph.until.is_none() => {
+            decision.push(end(&agent.id, payload, ResultStatus::Ok));
         }
+        given => next(decision, ralph, agent, given.map(|given| given.payload)),
     }
 }
 
+/// The result of a message.
+struct Given {
+    payload: Value,
+    status: ResultStatus,
+}
+
+/// Runs the command after an iteration, or starts the next iteration if there is no command.
+fn next(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, result: Option<Value>) {
+    if ralph.until.is_none() {
+        return again(decision, ralph, agent, None);
+    }
+    let tag = if result.is_some() { TagName::Result } else { TagName::Reset };
+    enter_state(decision, agent, tag, &UNTIL.into(), result);
+}
+
 /// Returns the result of a message. If there are several, none counts.
-fn result(decision: &mut Decision<'_>, agent: &Agent, reading: &Reading) -> Option<Value> {
+fn result(decision: &mut Decision<'_>, agent: &Agent, reading: &Reading) -> Option<Given> {
     match reading.tags.as_slice() {
         // `omitted` needs no check: it stays 0 until thousands of tags were kept.
-        [Tag::Result { payload }] => Some(payload.clone()),
+        [Tag::Result { payload, status }] => {
+            Some(Given { payload: payload.clone(), status: *status })
+        }
         // Beside a valid tag, malformed tags were reported by the caller already.
         [] => {
             for malformed in &reading.malformed {
@@ -104,23 +123,30 @@ pub(crate) const fn survives(failure: &Failure) -> bool {
         | Failure::Stalled { .. }
         | Failure::InterruptedScript
         | Failure::Step { .. }
-        | Failure::Unanswered => false,
+        | Failure::Unanswered
+        | Failure::Declared { .. }
+        | Failure::Exhausted { .. } => false,
     }
 }
 
-/// Warns about a failed iteration, or about a result that did not pass the command, and continues.
+/// Continues after a failed iteration, or after a command that did not pass.
 pub(crate) fn failed(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, failure: Failure) {
     let iteration = Ralph::iterations(agent);
     match (&ralph.until, decision.lane(&agent.visit.location)) {
         (Some(command), Lane::Script) => {
             let (why, output) = explained(&failure);
             let report = format!("{} did not pass: {why}\n\n{output}", CommandPhrase(command));
-            decision.warn(&agent.id, Warning::ResultRefused { iteration, why });
+            let warning = match agent.visit.input {
+                Some(_) => Warning::ResultRefused { iteration, why },
+                None => Warning::NotPassed { iteration, why },
+            };
+            decision.warn(&agent.id, warning);
             again(decision, ralph, agent, Some(Value::Inline(report)));
         }
         (_, Lane::Script | Lane::Prompt(_)) => {
             decision.warn(&agent.id, Warning::IterationFailed { iteration, failure });
-            again(decision, ralph, agent, None);
+            // The iteration may have done its work before it failed.
+            next(decision, ralph, agent, None);
         }
     }
 }
@@ -141,10 +167,21 @@ fn again(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, input: Optio
         let prompt = decision.definition.entry.clone();
         return enter_state(decision, agent, TagName::Reset, &prompt, input);
     }
-    // Ended and not failed: the limit is a planned end, which JSON marks as exhausted.
-    let until = ralph.until.clone();
-    decision.warn(&agent.id, Warning::Exhausted { iterations, until });
-    decision.push(Event::AgentEnded { agent: agent.id.clone(), result: empty() });
+    let failure = Failure::Exhausted { iterations, until: ralph.until.clone() };
+    decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
+}
+
+/// Revives a failed loop. An iteration that ended is not repeated: the next one begins.
+pub(crate) fn revive(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent) {
+    if let AgentStatus::Failed {
+        failure: Failure::Declared { .. } | Failure::Exhausted { .. },
+        ..
+    } = &agent.status
+    {
+        decision.push(Event::AgentRevived { agent: agent.id.clone() });
+        return again(decision, ralph, agent, None);
+    }
+    revival::revive(decision, agent, None);
 }
 
 /// Enters a state with a fresh session.
@@ -173,6 +210,7 @@ fn enter_state(
         visit: agent.visit.number.saturating_add(1),
         count,
         input,
+        result_status: ResultStatus::Ok,
         session: &Session::Fresh,
     });
 }

@@ -8,7 +8,7 @@ mod call;
 pub(super) mod fork;
 mod goto;
 mod reset;
-mod result;
+pub(super) mod result;
 
 pub(crate) use fork::may_have_room;
 
@@ -41,7 +41,7 @@ pub(crate) fn take(
         [Tag::Function(invoke)] => {
             call::take(decision, context, TagName::Function, invoke, &Session::Fresh)
         }
-        [Tag::Result { payload }] => result::take(decision, context, payload),
+        [Tag::Result { payload, status }] => result::take(decision, context, payload, *status),
         // `transition` passes several tags only if they are forks with at most one `goto`.
         tags => fork::take(decision, context, tags),
     }

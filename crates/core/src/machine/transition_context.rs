@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::ids::{BackendName, StateName};
-use crate::protocol::{Fault, Tag, TagName};
+use crate::protocol::{Fault, ResultStatus, Tag, TagName};
 use crate::run::decision::{Decision, Entry};
 use crate::run::event::{Event, StackChange};
 use crate::text::excerpt_bytes;
@@ -144,6 +144,7 @@ impl<'a> TransitionContext<'a> {
             visit: self.agent.visit.number.saturating_add(1),
             count: to.count,
             input,
+            result_status: ResultStatus::Ok,
             session,
         });
     }

@@ -167,6 +167,7 @@ impl fmt::Display for Malformed {
 
 #[cfg(test)]
 mod tests {
+    use crate::protocol::ResultStatus;
     use std::convert::Infallible;
 
     use super::*;
@@ -233,7 +234,7 @@ mod tests {
                 input,
                 attributes: Few::from([("item".to_owned(), Value::from("x"))]),
             },
-            Tag::Result { payload: Value::from(" ok ") },
+            Tag::Result { payload: Value::from(" ok "), status: ResultStatus::Ok },
         ];
         let directories: Vec<Option<&str>> = tags.iter().map(Tag::cd).collect();
         assert_eq!(directories, [Some("d"), None, Some("d"), None]);
@@ -271,7 +272,14 @@ mod tests {
         assert_eq!(malformed_goto.tags, none.tags);
         for (other, tag) in [
             ("<goto>N</goto>", goto("N")),
-            ("<result>x</result>", Tag::Result { payload: Value::from("x") }),
+            (
+                "<result>x</result>",
+                Tag::Result { payload: Value::from("x"), status: ResultStatus::Ok },
+            ),
+            (
+                "<result status=\"failed\">x</result>",
+                Tag::Result { payload: Value::from("x"), status: ResultStatus::Failed },
+            ),
         ] {
             let tags = vec![fork("B", Some("N")), goto("N"), tag];
             let several = Reading { tags, ..none.clone() };
@@ -318,7 +326,7 @@ mod tests {
                     ("y".to_owned(), Value::Inline(small)),
                 ]),
             },
-            Tag::Result { payload: blob },
+            Tag::Result { payload: blob, status: ResultStatus::Ok },
         ];
         assert_eq!(reading.tags, expected);
         assert_eq!(stored, vec![INLINE_MAX + 1; 3]);

@@ -180,6 +180,8 @@ pub enum Tag<N: Ord = String, T = Value> {
     Result {
         /// The text between the tags, byte for byte.
         payload: T,
+        #[serde(default, skip_serializing_if = "ResultStatus::is_ok")]
+        status: ResultStatus,
     },
 }
 
@@ -213,6 +215,30 @@ impl Stack {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
     fn is_keep(&self) -> bool {
         *self == Self::Keep
+    }
+}
+
+/// Whether a result is a success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultStatus {
+    #[default]
+    Ok,
+    /// `status="failed"`: the payload is the reason.
+    Failed,
+}
+
+impl ResultStatus {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+        }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+    pub(crate) fn is_ok(&self) -> bool {
+        *self == Self::Ok
     }
 }
 
@@ -275,7 +301,7 @@ impl TagContent<'_> {
                     .map(|(name, text)| Ok((name.into_owned(), keep(text)?)))
                     .collect::<Result<Few<_, _>, E>>()?,
             },
-            Self::Result { payload } => Tag::Result { payload: keep(payload)? },
+            Self::Result { payload, status } => Tag::Result { payload: keep(payload)?, status },
         })
     }
 }

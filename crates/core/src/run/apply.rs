@@ -10,6 +10,7 @@ use crate::agent::{Agent, AgentStatus, EndedAgent, Frame, Location, Session, Vis
 use crate::budget::{Basis, Charge, Micros};
 use crate::few::Few;
 use crate::ids::{AgentId, BackendName, SessionId, StateName, TurnId};
+use crate::protocol::ResultStatus;
 use crate::scheduler::{Lane, Turn, TurnPhase};
 use crate::value::Value;
 
@@ -134,14 +135,18 @@ pub fn apply(run: &mut Run, event: &Event) {
         Event::AgentSpawned { agent, parent, cwd, attributes } => {
             spawn(run, agent, parent.as_ref(), cwd, attributes);
         }
-        Event::VisitEntered { agent, location, visit, count, input } => {
+        Event::VisitEntered { agent, location, visit, count, input, result_status } => {
             run.visits += 1;
             if let Some(agent) = run.agents.get_mut(agent) {
                 // A step is entered under a new key each time, so that its visits need no count.
                 if let Location::State(state) = location {
                     agent.visits.insert(state.clone(), *count);
                 }
-                agent.visit = enter(location.clone(), *visit, input.clone());
+                let input = input.clone();
+                agent.visit = Visit {
+                    result_status: *result_status,
+                    ..enter(location.clone(), *visit, input)
+                };
             }
         }
         Event::Reminded { agent, reminder, .. } => {
@@ -282,7 +287,8 @@ fn leave(run: &mut Run, id: &AgentId) -> Option<Agent> {
 }
 
 fn enter(location: Location, number: u32, input: Option<Value>) -> Visit {
-    Visit { location, number, input, turn: 0, reminders: 0, retries: 0, spent: Micros::ZERO }
+    let (result_status, spent) = (ResultStatus::Ok, Micros::ZERO);
+    Visit { location, number, input, result_status, turn: 0, reminders: 0, retries: 0, spent }
 }
 
 /// Changes a return stack, and the backend that has the conversation of its agent.

@@ -6,7 +6,7 @@
 use crate::agent::{Agent, Location, Session, SessionPlan};
 use crate::budget::{Charge, Micros};
 use crate::ids::{AgentId, SessionId, StateName, TurnId};
-use crate::protocol::Notice;
+use crate::protocol::{Notice, ResultStatus};
 use crate::scheduler::{Lane, Prompt, Turn};
 use crate::time::Timestamp;
 use crate::value::Value;
@@ -44,6 +44,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) visit: u32,
     pub(crate) count: u32,
     pub(crate) input: Option<Value>,
+    pub(crate) result_status: ResultStatus,
     pub(crate) session: &'a Session,
 }
 
@@ -93,13 +94,14 @@ impl<'a> Decision<'a> {
 
     /// Enters a state and queues its first turn at the back.
     pub(crate) fn enter(&mut self, entry: Entry<'_>) {
-        let Entry { agent, state, visit, count, input, session } = entry;
+        let Entry { agent, state, visit, count, input, result_status, session } = entry;
         self.push(Event::VisitEntered {
             agent: agent.clone(),
             location: state.clone().into(),
             visit,
             count,
             input,
+            result_status,
         });
         let turn = TurnId { agent: agent.clone(), visit, turn: 1 };
         let lane = self.state_lane(state);

@@ -16,7 +16,7 @@ use crate::failure::{Failure, TurnFailure};
 use crate::few::Few;
 use crate::ids::{AgentId, BackendName, Nonce, SessionId, StateName, TurnId};
 use crate::protocol::Notice;
-use crate::protocol::{Fault, TagName};
+use crate::protocol::{Fault, ResultStatus, TagName};
 use crate::scheduler::{Lane, Prompt};
 use crate::time::Timestamp;
 use crate::value::Value;
@@ -230,6 +230,9 @@ pub enum Event {
         /// The input or result that the visit starts with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<Value>,
+        /// Whether the result that the visit starts with is a success.
+        #[serde(default, skip_serializing_if = "ResultStatus::is_ok")]
+        result_status: ResultStatus,
     },
     /// Raymond reminds an agent of a fault in its message.
     Reminded {

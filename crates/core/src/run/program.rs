@@ -60,7 +60,8 @@ pub enum Answers {
 /// number.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ralph {
-    /// A command for `bash`. A result counts only if the command exits with 0.
+    /// A command for `bash`, run after every iteration. The loop ends with success as soon as it
+    /// exits with 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }
@@ -178,6 +179,15 @@ pub fn without_result(iterations: u32, until: Option<&str>) -> String {
     format!("{} without a result{}", counted(iterations, "iteration"), passing.unwrap_or_default())
 }
 
+/// `50 iterations without a result`, or `50 iterations, and `make` never passed`
+pub fn without_success(iterations: u32, until: Option<&str>) -> String {
+    let count = counted(iterations, "iteration");
+    match until {
+        None => format!("{count} without a result"),
+        Some(command) => format!("{count}, and {} never passed", CommandPhrase(command)),
+    }
+}
+
 /// A command as part of a sentence: its first line, shortened.
 pub(crate) struct CommandPhrase<'c>(pub(crate) &'c str);
 
@@ -214,6 +224,8 @@ mod tests {
         let long = "ä".repeat(61);
         let shown = format!("PROMPT.md up to 3 times, until `{}…` passes", "ä".repeat(60));
         check(3, Some(&long), &shown);
+        assert_eq!(without_success(1, None), "1 iteration without a result");
+        assert_eq!(without_success(9, Some("make")), "9 iterations, and `make` never passed");
         assert_eq!(without_result(1, None), "1 iteration without a result");
         assert_eq!(
             without_result(50, Some("make")),

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{Agent, EndedAgent};
+use crate::agent::{Agent, AgentStatus, EndedAgent};
 use crate::budget::Micros;
+use crate::failure::Failure;
 use crate::ids::{AgentId, Nonce, RunId, StateName};
 use crate::scheduler::Scheduler;
 use crate::time::Timestamp;
@@ -120,9 +121,21 @@ impl Run {
         })
     }
 
-    /// Returns the results of the agents that ended.
+    /// Returns the results of the agents that ended, and the reasons of those that ended as failed on
+    /// purpose.
     pub fn results(&self) -> impl Iterator<Item = (&AgentId, &Value)> {
-        self.ended.iter().map(|(agent, ended)| (agent, &ended.result))
+        let ended = self.ended.iter().map(|(agent, ended)| (agent, &ended.result));
+        let reason = |id| match &self.agents.get(id)?.status {
+            AgentStatus::Failed { failure: Failure::Declared { reason }, .. } => Some((id, reason)),
+            AgentStatus::Failed { .. } | AgentStatus::Live | AgentStatus::Held(_) => None,
+        };
+        ended.chain(self.failed.iter().filter_map(reason))
+    }
+
+    /// Returns the result of `main`, or the reason for which it ended as failed.
+    pub fn main_result(&self) -> Option<&Value> {
+        let main = AgentId::main();
+        self.results().find(|(agent, _)| **agent == main).map(|(_, result)| result)
     }
 
     /// Returns how many workers every agent has forked, including agents that ended. Agents without

@@ -15,7 +15,7 @@ use crate::budget::Micros;
 use crate::crayfish::render::ExecCall;
 use crate::few::Few;
 use crate::ids::{BackendName, StateName, TurnId};
-use crate::protocol::Notice;
+use crate::protocol::{Notice, ResultStatus};
 use crate::scheduler::{Lane, Turn, TurnPhase};
 use crate::time::Span;
 use crate::value::{Hash, Value};
@@ -121,6 +121,9 @@ pub struct VisitValues {
     pub visit: u32,
     /// The value that the visit started with.
     pub input: Option<Value>,
+    /// Whether that result is a success.
+    #[serde(default)]
+    pub result_status: ResultStatus,
     /// Attributes of the fork that made the agent.
     pub attributes: Few<String, Value>,
 }
@@ -160,6 +163,7 @@ impl VisitValues {
             state: state.clone(),
             visit: agent.visit_count(),
             input: agent.visit.input.clone(),
+            result_status: agent.visit.result_status,
             attributes: agent.attributes.clone(),
         }
     }

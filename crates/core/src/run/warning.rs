@@ -54,6 +54,13 @@ pub enum Warning {
         /// `exit status 1`
         why: String,
     },
+    /// The command did not pass after an iteration without a result.
+    NotPassed {
+        /// The iteration, from 1.
+        iteration: u32,
+        /// `exit status 1`
+        why: String,
+    },
     /// The loop ended without a result.
     Exhausted {
         /// The number of iterations.
@@ -93,6 +100,9 @@ impl fmt::Display for Warning {
             }
             Self::ResultRefused { iteration, why } => {
                 write!(f, "the result of iteration {iteration} does not count: {why}")
+            }
+            Self::NotPassed { iteration, why } => {
+                write!(f, "after iteration {iteration} the command did not pass: {why}")
             }
             Self::Exhausted { iterations, until } => {
                 f.write_str(&without_result(*iterations, until.as_deref()))

@@ -13,6 +13,7 @@ use crate::agent::{Agent, Session, SessionPlan};
 use crate::crayfish::verdict::Verdict;
 use crate::few::Few;
 use crate::ids::{AgentId, SessionId, StateName, TurnId};
+use crate::protocol::ResultStatus;
 use crate::run::decision::Decision;
 use crate::run::event::{Ending, Event};
 use crate::run::outcome::Finished;
@@ -180,6 +181,7 @@ fn visit(decision: &mut Decision<'_>, agent: &Agent, key: &Key) -> u32 {
         visit,
         count: 1,
         input: None,
+        result_status: ResultStatus::Ok,
     });
     visit
 }

@@ -48,6 +48,8 @@ pub enum Change {
     /// Allow these tools.
     Allow(Vec<String>),
     MaxAgents(u64),
+    /// Allow a loop this many iterations.
+    MaxIterations(u64),
     Timeout(Span),
     IdleTimeout(Span),
     /// Use the states as they are on disk.
@@ -148,6 +150,9 @@ fn needed(run: &Run, states: States) -> Vec<Change> {
             Failure::Visits { .. } | Failure::VisitBudget { .. } | Failure::OtherBackend { .. } => {
                 Some(Change::CurrentStates)
             }
+            Failure::Exhausted { iterations, .. } => {
+                Some(Change::MaxIterations(u64::from(*iterations).saturating_mul(2)))
+            }
             Failure::Turn(TurnFailure::Timeout { clock, after }) => longer(run, *clock, *after),
             Failure::Turn(_)
             | Failure::Protocol { .. }
@@ -156,6 +161,7 @@ fn needed(run: &Run, states: States) -> Vec<Change> {
             | Failure::Stalled { .. }
             | Failure::InterruptedScript
             | Failure::Step { .. }
+            | Failure::Declared { .. }
             | Failure::Unanswered => None,
         };
         changes.extend(change.filter(|change| !changes.contains(change)));

@@ -30,7 +30,7 @@ pub struct AgentSummary {
     pub count: u32,
     /// The calls that it has not returned from, outermost first, one for each frame of its stack.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) calls: Vec<Call>,
+    pub(super) calls: Vec<PendingCall>,
     /// When its current activity began.
     pub since: Timestamp,
     /// When its last attempt started.
@@ -95,7 +95,7 @@ pub struct Transition {
 /// A call or function that an agent has not returned from.
 // The frame on the stack says where the agent continues, but not who pushed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Call {
+pub struct PendingCall {
     /// The state that made the call.
     pub by: Option<Location>,
     /// The visit of that state.
@@ -201,7 +201,7 @@ impl AgentSummary {
             StackChange::Keep => {}
             StackChange::Push(_) => {
                 let by = self.location.clone();
-                self.calls.push(Call { by, visit: self.count, tag, at });
+                self.calls.push(PendingCall { by, visit: self.count, tag, at });
             }
             StackChange::Pop => drop(self.calls.pop()),
             StackChange::Clear => self.calls.clear(),

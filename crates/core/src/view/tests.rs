@@ -535,23 +535,26 @@ fn loop_shows_its_iteration_and_restart_command() {
     };
     let mut looped = play(2, Some("make check"));
     assert_snapshot!(shown(&looped, Owner::Alive), @"running (0): main is in turn 1 of P.md, iteration 1 of 2: Wait");
+    let script = TurnFailure::Script { status: "exit status 1".into(), stderr: "oh".into() };
     looped.says("main", "not yet");
+    looped.fails("main", script.clone());
     looped.says("main", "<result>x</result>");
     assert_snapshot!(shown(&looped, Owner::Alive), @"running (0): main is in turn 1 of UNTIL.sh, iteration 2 of 2: Wait");
-    let script = TurnFailure::Script { status: "exit status 1".into(), stderr: "oh".into() };
     looped.fails("main", script);
-    assert_snapshot!(shown(&looped, Owner::Gone), @"completed (0): 2 iterations without a result that passed `make check`: Show");
+    assert_snapshot!(shown(&looped, Owner::Gone), @"failed (1): main failed at UNTIL.sh: 2 iterations, and `make check` never passed: Resume([MaxIterations(4)])");
     assert_snapshot!(lines_of(&looped), @"
       main       starts at P.md
     . main       P.md: turn 1
-      main       P.md → P.md #2 (reset) · $0.10
+      main       P.md → UNTIL.sh (reset) · $0.10
+    . main       UNTIL.sh: turn 1
+    ! main       after iteration 1 the command did not pass: exit status 1
+      main       UNTIL.sh → P.md #2 (reset)
     . main       P.md: turn 1
-      main       P.md → UNTIL.sh (result) · $0.10
+      main       P.md → UNTIL.sh #2 (result) · $0.10
     . main       UNTIL.sh: turn 1
     ! main       the result of iteration 2 does not count: exit status 1
-    ! main       2 iterations without a result that passed `make check`
-      main       ended: (empty)
-      -          completed
+    x main       UNTIL.sh: failed: 2 iterations, and `make check` never passed
+      -          failed
     ");
     let mut usual = play(50, None);
     usual.says("main", "<result></result>");

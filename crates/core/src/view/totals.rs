@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Location;
 use crate::budget::{Basis, Charge, Micros};
+use crate::failure::Failure;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::pairs;
 use crate::run::stop::StopOrigin;
@@ -97,8 +98,14 @@ impl Totals {
         } else if let Event::RunResumed { settings } = event {
             self.driven_since = at;
             self.govern(settings);
+            self.exhausted = None;
         } else if let Event::RunRewound { governed: Some(settings), .. } = event {
             self.govern(settings);
+        } else if let Event::AgentFailed {
+            failure: Failure::Exhausted { iterations, .. }, ..
+        } = event
+        {
+            self.exhausted = Some(*iterations);
         } else if let Event::VisitEntered { agent, location, .. } = event {
             self.enter(agent, location, summary);
         } else if let Event::TurnQueued { lane: Lane::Prompt(backend), .. } = event {

@@ -68,6 +68,10 @@ pub enum Hint {
         backend: BackendName,
     },
     RaiseVisitBudget,
+    /// Fix the reason that the agent gave: a resume repeats this state.
+    FixReason {
+        location: String,
+    },
 }
 
 impl From<String> for Cause {
@@ -270,6 +274,9 @@ fn hint(run: &Run, agent: &Agent, failure: &Failure) -> Option<Hint> {
             })
         }
         Failure::VisitBudget { .. } => Some(Hint::RaiseVisitBudget),
+        Failure::Declared { .. } if run.program.ralph().is_none() => {
+            Some(Hint::FixReason { location: location.to_string() })
+        }
         Failure::Turn(_)
         | Failure::Denied { .. }
         | Failure::TooManyAgents { .. }
@@ -279,6 +286,8 @@ fn hint(run: &Run, agent: &Agent, failure: &Failure) -> Option<Hint> {
         | Failure::Stalled { .. }
         | Failure::InterruptedScript
         | Failure::Step { .. }
+        | Failure::Declared { .. }
+        | Failure::Exhausted { .. }
         | Failure::Unanswered => None,
     }
 }
@@ -350,6 +359,9 @@ pub fn needed_edit(run: &Run) -> Option<Hint> {
         | Hint::AnswerWith { .. }
         | Hint::RedirectThen { .. }
         | Hint::RaiseVisitBudget => true,
-        Hint::Output { .. } | Hint::MissingVariable { .. } | Hint::ListVariable { .. } => false,
+        Hint::Output { .. }
+        | Hint::MissingVariable { .. }
+        | Hint::ListVariable { .. }
+        | Hint::FixReason { .. } => false,
     })
 }

@@ -83,6 +83,7 @@ pub fn environment<E>(
     }
     if let Some(result) = bindings.result {
         variables.push(named("RESULT_FILE", visit.result_file));
+        variables.push(named("RESULT_STATUS", bindings.result_status.as_str()));
         match text("RAYMOND_RESULT", result, load) {
             Ok(text) => variables.extend([named("RESULT", &text), named("INPUT", &text)]),
             // A result that does not fit a variable is not an error: the script can read the result
@@ -112,6 +113,7 @@ pub fn is_ours(variable: &str) -> bool {
                 | "RESULT"
                 | "INPUT"
                 | "RESULT_FILE"
+                | "RESULT_STATUS"
         )
 }
 
@@ -193,6 +195,7 @@ fn fits<E>(variable: &str, text: &str) -> Result<(), EnvironmentError<E>> {
 
 #[cfg(test)]
 mod tests {
+    use crate::protocol::ResultStatus;
     use crate::value::Hash;
 
     use super::*;
@@ -214,6 +217,7 @@ mod tests {
             visit: 2,
             scope: "/flows",
             result,
+            result_status: ResultStatus::Failed,
             attributes: &attributes,
             vars: &vars,
         };
@@ -251,6 +255,7 @@ mod tests {
         RAYMOND_VAR_TARGET=prod
         RAYMOND_VAR_GR__E=L
         RAYMOND_RESULT_FILE=/runs/result
+        RAYMOND_RESULT_STATUS=failed
         RAYMOND_RESULT=payload
         RAYMOND_INPUT=payload
         ");
@@ -260,7 +265,8 @@ mod tests {
     fn result_is_a_file_and_often_a_variable() {
         let file = ("RAYMOND_RESULT_FILE", "/runs/result");
         let check = |result: Option<&Value>, stored: &str, expected: &[(&str, &str)]| {
-            let variables = build(result, &[], &[], stored).unwrap();
+            let mut variables = build(result, &[], &[], stored).unwrap();
+            variables.retain(|(name, _)| name != "RAYMOND_RESULT_STATUS");
             assert_eq!(after_builtins(&variables), expected);
         };
         let largest = "x".repeat(64 * 1024);

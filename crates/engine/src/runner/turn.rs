@@ -222,6 +222,7 @@ pub(crate) fn bindings<'a>(
         visit: values.visit,
         scope: &run.scope,
         result: values.input.as_ref(),
+        result_status: values.result_status,
         attributes: &values.attributes,
         vars: &run.vars,
     }

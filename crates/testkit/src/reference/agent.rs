@@ -68,6 +68,8 @@ pub(super) struct Agent {
     /// The current or next state, and its input.
     pub(super) state: StateName,
     pub(super) input: Option<String>,
+    /// Whether the input is the result of a callee that failed.
+    input_is_failure: bool,
     pub(super) cwd: String,
     session: Session,
     stack: Vec<Frame>,
@@ -91,6 +93,7 @@ impl Agent {
             id,
             state,
             input,
+            input_is_failure: false,
             cwd,
             session: Session::Fresh,
             stack: Vec::new(),
@@ -134,6 +137,7 @@ impl Agent {
             state: self.state.clone(),
             count: self.count(),
             input: self.input.clone(),
+            is_failure: self.input_is_failure,
             cwd: self.cwd.clone(),
             model,
             depth: self.stack.len(),
@@ -216,7 +220,9 @@ impl Agent {
     ) -> Result<(Vec<Line>, Next), Failure> {
         let moved = match transition {
             Transition::Move(moved) => moved,
-            Transition::Return { payload } => return self.give_back(payload, workflow),
+            Transition::Return { payload, is_failure } => {
+                return self.give_back(payload, is_failure, workflow);
+            }
         };
         // First, because after `check` only this part can fail.
         let workers = self.name_workers(moved.workers, settings)?;
@@ -236,6 +242,7 @@ impl Agent {
         }
         // Also without an input: the old input belongs to the visit that ends.
         self.input = moved.input;
+        self.input_is_failure = false;
         Ok(self.spawn(line, workers))
     }
 
@@ -243,9 +250,13 @@ impl Agent {
     fn give_back(
         &mut self,
         payload: String,
+        is_failure: bool,
         workflow: &Workflow,
     ) -> Result<(Vec<Line>, Next), Failure> {
         let Some(frame) = self.stack.pop() else {
+            if is_failure {
+                return Err(Failure::Declared);
+            }
             let agent = self.id.clone();
             return Ok((vec![Line::End { agent, payload }], Next::Over));
         };
@@ -254,6 +265,7 @@ impl Agent {
         self.cwd = frame.cwd;
         self.model = frame.model;
         self.input = Some(payload);
+        self.input_is_failure = is_failure;
         Ok((vec![line], Next::Enters(Vec::new())))
     }
 

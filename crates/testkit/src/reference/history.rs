@@ -28,6 +28,8 @@ pub enum Line {
         count: u32,
         /// The bound result or input.
         input: Option<String>,
+        /// Whether the input is the result of a callee that failed.
+        is_failure: bool,
         cwd: String,
         /// The model of its turns; `None` for a script.
         model: Option<String>,
@@ -142,6 +144,8 @@ pub enum Failure {
     TooManyAgents,
     /// A worker's name would be too long.
     TooDeep,
+    /// A result says so.
+    Declared,
 }
 
 impl fmt::Display for History {
@@ -153,11 +157,12 @@ impl fmt::Display for History {
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Enter { visit, state, count, input, cwd, model, depth } => {
+            Self::Enter { visit, state, count, input, is_failure, cwd, model, depth } => {
                 let input = input.as_deref().map_or_else(|| "-".to_owned(), quoted);
                 let model = model.as_deref().unwrap_or("-");
                 write!(f, "enter {visit} {state} count={count} input={input}")?;
-                write!(f, " cwd={cwd} model={model} depth={depth}")
+                write!(f, " cwd={cwd} model={model} depth={depth}")?;
+                if *is_failure { f.write_str(" of-failure") } else { Ok(()) }
             }
             Self::Turn { turn, plan } => write!(f, "turn {turn} plan={plan}"),
             Self::Failed { turn, attempt, kind } => {
@@ -247,6 +252,7 @@ impl fmt::Display for Failure {
             Self::VisitBudget => f.write_str("visit_budget"),
             Self::TooManyAgents => f.write_str("too_many_agents"),
             Self::TooDeep => f.write_str("too_deep"),
+            Self::Declared => f.write_str("declared"),
         }
     }
 }

@@ -62,13 +62,18 @@ pub(super) fn grammar(tag: TagName) -> Grammar {
             has_variables: true,
             ..plain
         },
-        TagName::Result => Grammar { has_target: false, texts: &[], ..plain },
+        TagName::Result => Grammar { has_target: false, texts: &["status"], ..plain },
     }
 }
 
 impl Grammar {
     pub(super) fn knows(&self, attribute: &str) -> bool {
         self.has_variables || self.texts.contains(&attribute) || self.is_word(attribute)
+    }
+
+    /// Returns whether the value means the same as no attribute.
+    pub(super) fn is_default(&self, attribute: &str, value: &str) -> bool {
+        self.texts.contains(&attribute) && attribute == "status" && value == "ok"
     }
 
     pub(super) fn is_word(&self, attribute: &str) -> bool {
@@ -81,6 +86,7 @@ impl Grammar {
         let is_text = self.texts.contains(&attribute);
         (self.is_word(attribute) && unusable)
             || (is_text && attribute == "stack" && value != "clear")
+            || (is_text && attribute == "status" && !["ok", "failed"].contains(&value))
             || (self.has_variables && RESERVED.contains(&attribute))
     }
 }
@@ -109,6 +115,7 @@ pub(super) enum Transition {
     /// Returns to the caller; without a caller, the agent ends.
     Return {
         payload: String,
+        is_failure: bool,
     },
 }
 
@@ -162,7 +169,8 @@ pub(super) fn single(context: &MessageContext<'_>, tag: &Tag) -> Result<Transiti
         TagName::Fork => forks(context, std::slice::from_ref(tag)),
         TagName::Result => {
             context.permit(tag.name, None, None)?;
-            Ok(Transition::Return { payload: tag.body.clone() })
+            let is_failure = tag.attributes.get("status").is_some_and(|status| status == "failed");
+            Ok(Transition::Return { payload: tag.body.clone(), is_failure })
         }
     }
 }

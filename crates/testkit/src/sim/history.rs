@@ -10,6 +10,7 @@ use raymond_core::crayfish::StepEvent;
 use raymond_core::extension::Kind;
 use raymond_core::failure::{self, TurnFailure};
 use raymond_core::ids::{AgentId, SessionId, StateName, TurnId};
+use raymond_core::protocol::ResultStatus;
 use raymond_core::protocol::{self, TagName};
 use raymond_core::run::warning::Warning;
 use raymond_core::run::{Event, Record, Run, apply};
@@ -132,6 +133,7 @@ impl HistoryBuilder<'_> {
                 warning:
                     warning @ (Warning::IterationFailed { .. }
                     | Warning::ResultRefused { .. }
+                    | Warning::NotPassed { .. }
                     | Warning::Exhausted { .. }),
             } => self.push_line(agent, warning.to_string()),
             Event::Stepped { agent, event } => self.stepped(agent, event),
@@ -205,6 +207,7 @@ impl HistoryBuilder<'_> {
             state: state.clone(),
             count: agent.visits.get(state).copied().unwrap_or(0),
             input: agent.visit.input.as_ref().map(|input| (self.text)(input)),
+            is_failure: agent.visit.result_status == ResultStatus::Failed,
             cwd: agent.cwd.clone(),
             model,
             depth: agent.stack.len(),
@@ -326,12 +329,14 @@ fn failure_of(failure: &failure::Failure) -> Option<Failure> {
         failure::Failure::VisitBudget { .. } => Failure::VisitBudget,
         failure::Failure::TooManyAgents { .. } => Failure::TooManyAgents,
         failure::Failure::TooDeep { .. } => Failure::TooDeep,
+        failure::Failure::Declared { .. } => Failure::Declared,
         failure::Failure::HeldForGood { .. }
         | failure::Failure::Crashes { .. }
         | failure::Failure::Stalled { .. }
         | failure::Failure::InterruptedScript
         | failure::Failure::Denied { .. }
         | failure::Failure::Step { .. }
+        | failure::Failure::Exhausted { .. }
         | failure::Failure::Unanswered => return None,
     })
 }

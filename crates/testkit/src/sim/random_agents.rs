@@ -305,6 +305,7 @@ fn result(dice: &mut Dice) -> String {
         // 16,800 bytes, more than the 16 KiB that a record holds inline.
         0 => format!("<result>{}</result>", "large ".repeat(2_800)),
         1 => "<result></result>".to_owned(),
+        3 => "<result status=\"failed\">gave up</result>".to_owned(),
         2 => "<result>  kept\n as is <goto>X</goto> </result>".to_owned(),
         n => format!("<result>payload {n}</result>"),
     }

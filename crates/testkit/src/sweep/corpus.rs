@@ -452,6 +452,7 @@ const CORPUS: &[Case] = &[
             main START.md | <result>one</result>
             main UNTIL.sh | !script
             main START.md | not yet
+            main UNTIL.sh | !script
             main START.md | <result>{large}</result>
             main UNTIL.sh | !timeout
             main START.md | <result>three</result>
@@ -465,6 +466,7 @@ const CORPUS: &[Case] = &[
         replies: r"
             main START.md | !auth
             main START.md | not yet
+            main UNTIL.sh | !script
             main START.md | <result>{large}</result>
             main UNTIL.sh | !script",
         settings: |settings| settings.max_iterations = 2,

@@ -5,6 +5,7 @@ use raymond_core::budget::{Basis, Charge};
 use raymond_core::few::Few;
 use raymond_core::ids::StateName;
 use raymond_core::ids::TurnId;
+use raymond_core::protocol::ResultStatus;
 use raymond_core::run::Event;
 use raymond_core::run::stop::{StopMode, StopOrigin};
 use raymond_core::scheduler::Hold;
@@ -37,7 +38,17 @@ fn spawn(view: &mut RunView, agent: &str, state: &str, count: u32) {
     view.note(Timestamp(0), &spawned);
     let (agent, input) = (agent.into(), None);
     let location = StateName::new(state).into();
-    view.note(Timestamp(0), &Event::VisitEntered { agent, location, visit: 1, count, input });
+    view.note(
+        Timestamp(0),
+        &Event::VisitEntered {
+            agent,
+            location,
+            visit: 1,
+            count,
+            input,
+            result_status: ResultStatus::Ok,
+        },
+    );
 }
 
 fn queue(view: &mut RunView, agent: &str) {

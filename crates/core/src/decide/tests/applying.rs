@@ -8,6 +8,7 @@ use crate::agent::{Session, SessionPlan};
 use crate::budget::{Basis, Charge};
 use crate::decide::advance;
 use crate::ids::StateName;
+use crate::protocol::ResultStatus;
 use crate::run::event::{Event, StackChange};
 use crate::run::start::Start;
 use crate::run::{Input, Phase, Run, apply};
@@ -75,6 +76,7 @@ fn numbers_are_stored_exactly_as_they_are_written() {
             visit,
             count,
             input: None,
+            result_status: ResultStatus::Ok,
         },
     );
     apply(
@@ -172,7 +174,14 @@ fn counters_saturate() {
     let (visit, count) = (u32::MAX, u32::MAX);
     apply(
         &mut run,
-        &Event::VisitEntered { agent, location: state.into(), visit, count, input: None },
+        &Event::VisitEntered {
+            agent,
+            location: state.into(),
+            visit,
+            count,
+            input: None,
+            result_status: ResultStatus::Ok,
+        },
     );
     let (turn, notice) = (turn("main.1.1"), crate::protocol::Notice::Retried);
     apply(&mut run, &Event::TurnRequeued { turn, order: u64::MAX, notice });

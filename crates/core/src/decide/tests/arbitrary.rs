@@ -10,7 +10,7 @@ use crate::failure::{Failure, TurnFailure};
 use crate::few::Few;
 use crate::ids::{AgentId, StateName, TurnId};
 use crate::protocol::Notice;
-use crate::protocol::{Fault, Tag, TagName};
+use crate::protocol::{Fault, ResultStatus, Tag, TagName};
 use crate::run::event::{Ending, Event, StackChange};
 use crate::run::settings::Settings;
 use crate::run::start::Start;
@@ -104,6 +104,7 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
             visit: small,
             count: small,
             input: None,
+            result_status: ResultStatus::Ok,
         },
         22 => Event::Reminded { agent, fault, reminder: small },
         23 => Event::Moved {

@@ -127,20 +127,24 @@ fn last_iteration_ends_the_loop() {
     play.says("main", "2");
     assert_snapshot!(play.says("main", "3"), @r#"
     settle main.3.1 #1 $0.10: at main.3.1
-    warn main: 3 iterations without a result
-    main ends: ""
-    ended: Completed
+    main fails: 3 iterations without a result
+    ended: Failed
     "#);
+    // Nothing is repeated: a resume with a higher limit starts the next iteration.
+    assert!(play.resume().contains("main fails: 3 iterations without a result"));
+    let mut play = play.with(|s| s.max_iterations = 4);
+    assert!(play.resume().contains("main enters P.md (4) as visit 4"));
     let mut play = looped(Some("make check"));
     play.says("main", "1");
+    play.fails("main", script());
     play.fails("main", task());
+    play.fails("main", script());
     play.says("main", "<result>x</result>");
     assert_snapshot!(play.fails("main", script()), @r#"
-    fail main.4.1 #1: script: exit status 1: 2 tests failed
+    fail main.6.1 #1: script: exit status 1: 2 tests failed
     warn main: the result of iteration 3 does not count: exit status 1
-    warn main: 3 iterations without a result that passed `make check`
-    main ends: ""
-    ended: Completed
+    main fails: 3 iterations, and `make check` never passed
+    ended: Failed
     "#);
 }
 
@@ -312,8 +316,9 @@ fn without_money_the_next_iteration_waits() {
 fn interrupted_iteration_continues_and_counts_once() {
     let mut play = looped(Some("make check"));
     play.says("main", "not yet");
+    play.fails("main", script());
     play.crashes(true);
-    assert_eq!(play.plan_of("main"), "continue main.2.1 or fresh main.2.1");
+    assert_eq!(play.plan_of("main"), "continue main.3.1 or fresh main.3.1");
     play.says("main", "<result>x</result>");
     play.crashes(false);
     // The command runs again, with the same payload.
@@ -347,11 +352,55 @@ fn stopped_loop_resumes_with_another_limit() {
     let mut play = play.with(|s| s.max_iterations = 1);
     play.resume();
     // The iteration that was about to begin is the last one.
-    assert!(play.says("main", "3").contains("warn main: 3 iterations without a result\n"));
+    assert!(play.says("main", "3").contains("main fails: 3 iterations without a result\n"));
 }
 
 #[test]
 fn loop_messages_are_read_for_results_only() {
     assert_eq!(Program::States.messages(), Source::Message);
     assert_eq!(Program::Ralph(Ralph::default()).messages(), Source::Iteration);
+}
+
+#[test]
+fn failed_result_fails_the_loop() {
+    for until in [None, Some("make check")] {
+        let mut play = looped(until);
+        let told = play.says("main", "<result status=\"failed\">no way</result>");
+        assert!(told.ends_with("main fails: no way\nended: Failed"), "{told}");
+        // A resume starts the next iteration.
+        assert!(play.resume().contains("main enters P.md (2) as visit 2"));
+    }
+}
+
+#[test]
+fn command_runs_after_every_iteration() {
+    let mut play = looped(Some("make check"));
+    assert_snapshot!(play.says("main", "not yet"), @"
+    settle main.1.1 #1 $0.10: at main.1.1
+    main reset: fresh
+    main enters UNTIL.sh (1) as visit 2
+    queue main.2.1 at 1 for script: carry
+    start main.2.1 #1: carry
+    ");
+    assert_snapshot!(play.fails("main", script()), @r#"
+    fail main.2.1 #1: script: exit status 1: 2 tests failed
+    warn main: after iteration 1 the command did not pass: exit status 1
+    main reset: fresh
+    main enters P.md (2) as visit 3 with "`make check` did not pass: exit status 1\n\n2 tests failed"
+    queue main.3.1 at 2 for claude: fresh main.3.1
+    start main.3.1 #1 with $9.90: fresh main.3.1
+    "#);
+    assert_snapshot!(play.fails("main", task()), @"
+    fail main.3.1 #1 $0.10: the client reports failure: no
+    warn main: iteration 2 failed: the client reports failure: no
+    main reset: fresh
+    main enters UNTIL.sh (2) as visit 4
+    queue main.4.1 at 3 for script: carry
+    start main.4.1 #1: carry
+    ");
+    assert_snapshot!(play.says("main", ""), @r#"
+    settle main.4.1 #1: fresh
+    main ends: ""
+    ended: Completed
+    "#);
 }

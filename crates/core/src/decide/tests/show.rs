@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use crate::agent::{Agent, AgentStatus, Frame, Session, SessionPlan};
 use crate::budget::{Basis, Charge, Micros};
 use crate::ids::{AgentId, Nonce, SessionId};
+use crate::protocol::ResultStatus;
 use crate::run::event::StackChange;
 use crate::run::{Event, Run};
 use crate::scheduler::Hold;
@@ -130,10 +131,14 @@ impl Names {
                 }
                 line
             }
-            Event::VisitEntered { agent, location, visit, count, input } => {
+            Event::VisitEntered { agent, location, visit, count, input, result_status } => {
                 let input = input.as_ref().map(|value| format!(" with {:?}", text(value)));
                 let input = input.unwrap_or_default();
-                format!("{agent} enters {location} ({count}) as visit {visit}{input}")
+                let status = match result_status {
+                    ResultStatus::Ok => "",
+                    ResultStatus::Failed => " of a failure",
+                };
+                format!("{agent} enters {location} ({count}) as visit {visit}{input}{status}")
             }
             Event::Reminded { agent, fault, reminder } => {
                 format!("remind {agent} ({reminder}): {fault}")

@@ -4,6 +4,7 @@ use insta::assert_snapshot;
 
 use super::play::{Play, prompts, turn, workflow};
 use crate::decide::effects;
+use crate::protocol::ResultStatus;
 use crate::run::turn_spec::{Extras, TimeLimits, TurnSpec, Work};
 
 /// Lets `main` emit `text` at A, where it has a conversation, and checks `main` afterwards.
@@ -300,4 +301,39 @@ fn message_without_tag_takes_the_only_transition() {
     // A malformed tag, or a tag in code beside other text, is not an absent tag.
     check(goto, "<goto>", stays);
     check(goto, "it is `<goto>B</goto>` that I mean", stays);
+}
+
+#[test]
+fn failed_result_fails_an_agent_without_a_caller() {
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    assert_snapshot!(play.says("main", "<result status=\"failed\">no\nway</result>"), @"
+    settle main.1.1 #1 $0.10: at main.1.1
+    main fails: no / way
+    ended: Failed
+    ");
+    // A resume repeats the visit, so that the agent decides again.
+    assert_snapshot!(play.resume(), @"
+    resumed
+    revive main
+    queue main.1.2 Revived at 1 for claude: resume main.1.1
+    start main.1.2 #1 with $9.90: resume main.1.1
+    ");
+}
+
+#[test]
+fn caller_learns_the_status_of_a_result() {
+    let mut play = Play::new(prompts(&["A.md", "B.md", "C.md"])).started();
+    let check = |play: &mut Play, tag: &str, status: ResultStatus| {
+        play.says("main", "<call return=\"C\">B</call>");
+        play.says("main", tag);
+        let visit = &play.agent("main").visit;
+        assert_eq!((visit.location.to_string(), visit.result_status), ("C.md".into(), status));
+        assert_eq!(visit.input, Some("x".into()));
+    };
+    check(&mut play, "<result status=\"failed\">x</result>", ResultStatus::Failed);
+    check(&mut play, "<result>x</result>", ResultStatus::Ok);
+    check(&mut play, "<result status=\"failed\">x</result>", ResultStatus::Failed);
+    // The status belongs to one visit.
+    play.says("main", "<goto>A</goto>");
+    assert_eq!(play.agent("main").visit.result_status, ResultStatus::Ok);
 }

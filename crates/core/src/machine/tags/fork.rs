@@ -8,7 +8,7 @@ use crate::agent::{Agent, Session};
 use crate::failure::Failure;
 use crate::few::Few;
 use crate::ids::{AgentId, StateName};
-use crate::protocol::{Fault, Tag, TagName};
+use crate::protocol::{Fault, ResultStatus, Tag, TagName};
 use crate::run::Run;
 use crate::run::decision::{Decision, Entry};
 use crate::run::event::{Event, StackChange};
@@ -77,6 +77,7 @@ pub(super) fn take(
             visit: 1,
             count: 1,
             input: worker.input,
+            result_status: ResultStatus::Ok,
             session: &Session::Fresh,
         });
     }

@@ -1,10 +1,12 @@
-//! Takes `result`: the caller continues with the payload, or the agent ends.
+//! Takes `result`: the caller continues with the payload and its status, or the agent ends or fails.
 //!
 //! The frame restores the conversation, the directory and the model of the caller, because the
 //! callee may have changed all of them.
 
-use crate::protocol::TagName;
-use crate::run::decision::Decision;
+use crate::failure::Failure;
+use crate::ids::AgentId;
+use crate::protocol::{ResultStatus, TagName};
+use crate::run::decision::{Decision, Entry};
 use crate::run::event::{Event, StackChange};
 use crate::value::Value;
 
@@ -16,11 +18,12 @@ pub(super) fn take(
     decision: &mut Decision<'_>,
     context: TransitionContext<'_>,
     payload: &Value,
+    status: ResultStatus,
 ) -> Result<(), Blocked> {
     context.check(decision, TagName::Result, None, None)?;
     let agent = context.agent;
     let Some(frame) = agent.stack.last() else {
-        decision.push(Event::AgentEnded { agent: agent.id.clone(), result: payload.clone() });
+        decision.push(end(&agent.id, payload.clone(), status));
         return Ok(());
     };
     let to = within_limits(decision, agent, frame.state.clone()).map_err(Blocked::Failed)?;
@@ -34,6 +37,27 @@ pub(super) fn take(
         *model_of = to.model_of(frame.model.as_ref(), frame.model_of.as_ref());
     }
     decision.push(moved);
-    context.enter(decision, &to, Some(payload.clone()), &frame.session);
+    decision.enter(Entry {
+        agent: &agent.id,
+        state: &to.state,
+        visit: agent.visit.number.saturating_add(1),
+        count: to.count,
+        input: Some(payload.clone()),
+        result_status: status,
+        session: &frame.session,
+    });
     Ok(())
+}
+
+/// Returns the end of an agent without a caller.
+pub(crate) fn end(agent: &AgentId, payload: Value, status: ResultStatus) -> Event {
+    let agent = agent.clone();
+    match status {
+        ResultStatus::Ok => Event::AgentEnded { agent, result: payload },
+        ResultStatus::Failed => {
+            // Nothing is kept: a resume repeats the visit, so that the agent decides again.
+            let failure = Failure::Declared { reason: payload };
+            Event::AgentFailed { agent, failure, kept: None }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::*;
-use crate::protocol::tags::{Invoke, Stack, TagContent};
+use crate::protocol::tags::{Invoke, ResultStatus, Stack, TagContent};
 
 mod hostile;
 mod properties;
@@ -28,7 +28,12 @@ fn summary(text: &str, source: Source) -> String {
 
 fn line(tag: &BorrowedTag<'_>) -> String {
     let mut text = match (tag.kind.target(), &tag.kind) {
-        (None, TagContent::Result { payload }) => format!("result {payload:?}"),
+        (None, TagContent::Result { payload, status: ResultStatus::Ok }) => {
+            format!("result {payload:?}")
+        }
+        (None, TagContent::Result { payload, status: ResultStatus::Failed }) => {
+            format!("result failed {payload:?}")
+        }
         (target, kind) => {
             let target = target.map_or("", |target| target.as_ref());
             format!("{} {target}{}", kind.name(), options(kind))
@@ -241,6 +246,18 @@ fn required_attributes_must_be_there_and_not_empty() {
     check(r#"<call return="R" model="">A</call>"#, "!call: attribute `model` is empty");
     check(r#"<call return=" R ">A</call>"#, r#"call A return="R""#);
     check(r#"<call return=" &amp;">A</call>"#, r#"call A return="&""#);
+}
+
+#[test]
+fn status_is_ok_or_failed() {
+    check(r#"<result status="ok">x</result>"#, r#"result "x""#);
+    check("<result status='failed'>x</result>", r#"result failed "x""#);
+    for value in ["Failed", "", "error"] {
+        check(
+            &format!(r#"<result status="{value}">x</result>"#),
+            "!result: `status` can only be \"ok\" or \"failed\"",
+        );
+    }
 }
 
 #[test]

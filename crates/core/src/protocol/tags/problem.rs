@@ -43,6 +43,8 @@ pub enum TagProblem<'a> {
     Reserved(&'a str),
     /// A value of `stack` other than `clear`.
     Stack,
+    /// A value of `status` other than `ok` and `failed`.
+    Status,
     /// A name of more than [`TagProblem::LONGEST_NAME`] bytes; `None` is the target.
     TooLong(Option<&'static str>),
     /// Nothing between the tags.
@@ -101,6 +103,7 @@ impl fmt::Display for TagProblem<'_> {
                 "attribute `{name}` is reserved and cannot be a template variable; use another name"
             ),
             Self::Stack => f.write_str("`stack` can only be \"clear\""),
+            Self::Status => f.write_str("`status` can only be \"ok\" or \"failed\""),
             Self::TooLong(None) => f.write_str("its target is longer than any name"),
             Self::TooLong(Some(name)) => {
                 write!(f, "the value of `{name}` is longer than any name")

@@ -5,7 +5,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::*;
-use crate::protocol::tags::{Invoke, Stack, Tag, TagContent};
+use crate::protocol::tags::{Invoke, ResultStatus, Stack, Tag, TagContent};
 
 fn write(tag: TagContent<'_>) -> Result<String, Unwritable> {
     let name = tag.name();
@@ -39,7 +39,10 @@ fn parts(tag: TagContent<'_>) -> (Attributes<'_>, Cow<'_, str>) {
             let more = attributes.into_iter().map(|(name, value)| (name, Some(value)));
             (own.into_iter().chain(more).collect(), target)
         }
-        Tag::Result { payload } => (Vec::new(), payload),
+        Tag::Result { payload, status } => {
+            let status = (status != ResultStatus::Ok).then_some(Cow::Borrowed(status.as_str()));
+            (vec![named("status", status)], payload)
+        }
     }
 }
 
@@ -88,7 +91,10 @@ fn tag() -> impl Strategy<Value = TagContent<'static>> {
             let attributes = attributes.into_iter().collect();
             Tag::Fork { target, next, cd, input, attributes }
         }),
-        text().prop_map(|payload| Tag::Result { payload }),
+        (text(), option::of(Just(()))).prop_map(|(payload, failed)| {
+            let status = failed.map_or(ResultStatus::Ok, |()| ResultStatus::Failed);
+            Tag::Result { payload, status }
+        }),
     ]
 }
 
@@ -106,7 +112,7 @@ proptest! {
                 prop_assert_eq!(read.kind, tag);
             }
             Err(problem) => {
-                let Tag::Result { payload } = &tag else {
+                let Tag::Result { payload, .. } = &tag else {
                     return Err(TestCaseError::fail(format!("{problem}: {tag:?}")));
                 };
                 prop_assert!(own_tag(payload), "{:?} can be written", payload);

@@ -21,7 +21,7 @@ use crate::value::Value;
 
 use crate::view::attempt::{Attempt, Sent};
 use crate::view::place::of_branch;
-use crate::view::summary::{AgentSummary, Call, charged};
+use crate::view::summary::{AgentSummary, PendingCall, charged};
 use crate::view::view_event::{AgentPlace, Bill};
 use crate::view::words::preview;
 
@@ -219,7 +219,7 @@ impl AgentRow {
     }
 
     /// Returns the return stack, innermost frame first, each with the call that pushed it.
-    pub fn frames(&self) -> impl ExactSizeIterator<Item = (&Frame, Option<&Call>)> {
+    pub fn frames(&self) -> impl ExactSizeIterator<Item = (&Frame, Option<&PendingCall>)> {
         let call = |depth: usize| self.summary.calls.get(depth);
         self.stack.iter().enumerate().rev().map(move |(depth, frame)| (frame, call(depth)))
     }

@@ -9,14 +9,24 @@ use std::collections::BTreeMap;
 
 use crate::few::Few;
 use crate::ids::{AgentId, RunId, StateName};
+use crate::protocol::ResultStatus;
 use crate::text::nearest;
 use crate::value::{BlobRef, Value};
 
 use super::{Rendered, render};
 
 /// Names that every visit binds, so a variable of that name would have no effect.
-pub const BUILT_IN: [&str; 8] =
-    ["run_id", "workflow_id", "agent_id", "state", "visit", "scope", "result", "input"];
+pub const BUILT_IN: [&str; 9] = [
+    "run_id",
+    "workflow_id",
+    "agent_id",
+    "state",
+    "visit",
+    "scope",
+    "result",
+    "input",
+    "result_status",
+];
 
 /// The meaning of names in one visit. If a name is bound twice, the order is: built-in names, the
 /// result, fork attributes, variables.
@@ -34,6 +44,8 @@ pub struct Bindings<'a> {
     pub scope: &'a str,
     /// `result` and `input`: the value that the visit started with.
     pub result: Option<&'a Value>,
+    /// `result_status`: whether that value is the result of a success; empty without a value.
+    pub result_status: ResultStatus,
     /// Attributes of the fork that made the agent.
     pub attributes: &'a Few<String, Value>,
     /// Variables of the run.
@@ -58,6 +70,7 @@ impl<'a> Bindings<'a> {
             "visit" => Some(Bound::Text(Cow::Owned(self.visit.to_string()))),
             "scope" => text(self.scope),
             "result" | "input" => self.result.map_or_else(|| text(""), |value| Some(bound(value))),
+            "result_status" => text(self.result.map_or("", |_| self.result_status.as_str())),
             _ => match (self.attributes.get(name), self.vars.get(name)) {
                 (Some(value), _) => Some(bound(value)),
                 (None, Some(value)) => text(value),
@@ -137,6 +150,7 @@ mod tests {
                 visit: 3,
                 scope: "/flows/review",
                 result: self.result.as_ref(),
+                result_status: ResultStatus::Failed,
                 attributes: &self.attributes,
                 vars: &self.vars,
             })
@@ -181,6 +195,7 @@ mod tests {
         visit.check("{{scope}}", "/flows/review");
         visit.check("{{result}}", "payload");
         visit.check("{{input}}", "payload");
+        visit.check("{{result_status}}", "failed");
         visit.check("{{item}}", "attribute");
         visit.check("{{only}}", "var");
     }
@@ -188,7 +203,7 @@ mod tests {
     #[test]
     fn unbound_result_is_empty() {
         let visit = Visit { result: None, ..shadowed() };
-        visit.check("[{{result}}{{input}}]", "[]");
+        visit.check("[{{result}}{{input}}{{result_status}}]", "[]");
         visit.check("{{unknown}}", "{{unknown}}");
         assert_eq!(
             visit.with(|bindings| bindings.nearest("onyl").map(str::to_owned)),

@@ -141,6 +141,8 @@ pub(super) fn meaning(name: TagName, written: Written) -> Option<Meaning> {
     if repeated || missing || refused {
         return None;
     }
+    let mut known = known;
+    known.retain(|key, value| !grammar.is_default(key, value));
     let unknown = unknown.into_iter().map(|(name, _)| name).collect();
     Some(Meaning { known, unknown })
 }

@@ -34,8 +34,8 @@ fn inline(value: Json) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use raymond_core::protocol::Stack;
     use raymond_core::protocol::tags::Invoke;
+    use raymond_core::protocol::{ResultStatus, Stack};
     use raymond_core::value::{BlobRef, Hash, Value};
 
     use super::super::{Source, read};
@@ -92,9 +92,12 @@ mod tests {
     #[test]
     fn a_blob_is_not_plain() {
         let blob = Value::Blob(BlobRef { hash: Hash::of(b"x"), length: 1 });
-        assert_eq!(Tag::plain(&CoreTag::Result { payload: blob }), None);
+        assert_eq!(Tag::plain(&CoreTag::Result { payload: blob, status: ResultStatus::Ok }), None);
         let payload = Value::Inline(" x ".into());
-        let plain = Tag::plain(&CoreTag::Result { payload });
-        assert_eq!(plain, read("<result> x </result>", Source::Script).tags.pop());
+        let result = |status| Tag::plain(&CoreTag::Result { payload: payload.clone(), status });
+        let read = |text| read(text, Source::Script).tags.pop();
+        assert_eq!(result(ResultStatus::Ok), read("<result> x </result>"));
+        assert_eq!(result(ResultStatus::Ok), read("<result status='ok'> x </result>"));
+        assert_eq!(result(ResultStatus::Failed), read("<result status='failed'> x </result>"));
     }
 }

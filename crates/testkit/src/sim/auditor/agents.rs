@@ -153,7 +153,10 @@ impl Auditor {
 
 /// Returns whether the loop continues without a settled turn.
 fn ends_an_iteration(warning: &Warning) -> bool {
-    matches!(warning, Warning::IterationFailed { .. } | Warning::ResultRefused { .. })
+    matches!(
+        warning,
+        Warning::IterationFailed { .. } | Warning::ResultRefused { .. } | Warning::NotPassed { .. }
+    )
 }
 
 fn restack(

@@ -10,7 +10,7 @@ use crate::ids::StateName;
 use crate::prices::Price;
 use crate::protocol::Notice;
 use crate::protocol::tags::Invoke;
-use crate::protocol::{Fault, Malformed, Stack, Tag, TagName};
+use crate::protocol::{Fault, Malformed, ResultStatus, Stack, Tag, TagName};
 use crate::run::DiscardedCost;
 use crate::run::event::{Ending, Event, StackChange};
 use crate::run::input::{Input, Resume};
@@ -356,6 +356,7 @@ pub(super) fn ralph() -> (Input, Vec<Event>) {
         Event::RunResumed { settings: Box::new(settings) },
         warned(Warning::IterationFailed { iteration: 2, failure }),
         warned(Warning::ResultRefused { iteration: 2, why: "exit status 1".into() }),
+        warned(Warning::NotPassed { iteration: 2, why: "exit status 1".into() }),
         warned(Warning::Exhausted { iterations: 50, until: None }),
         warned(Warning::Exhausted { iterations: 50, until: until() }),
     ];
@@ -508,6 +509,7 @@ fn agent_events() -> Vec<Event> {
         visit: 3,
         count: 2,
         input,
+        result_status: ResultStatus::Ok,
     };
     let reminded = |fault| Event::Reminded { agent: "main".into(), fault, reminder: 1 };
     let failed = |failure| Event::AgentFailed { agent: "main".into(), failure, kept: None };
@@ -530,6 +532,13 @@ fn agent_events() -> Vec<Event> {
     events.push(Event::AgentFailed { agent, failure, kept: Some(kept.clone()) });
     events.push(Event::AgentHeld { agent: "main".into(), kept });
     events.push(Event::AgentRevived { agent: "main".into() });
+    if let Event::VisitEntered { agent, location, visit, count, .. } = entered(None) {
+        let (input, result_status) = (Some("why".into()), ResultStatus::Failed);
+        events.push(Event::VisitEntered { agent, location, visit, count, input, result_status });
+    }
+    let gave_up = vec![Tag::Result { payload: "why".into(), status: ResultStatus::Failed }];
+    let kept = PendingTransition { tags: gave_up, directories: BTreeMap::new() };
+    events.push(Event::AgentHeld { agent: "main".into(), kept });
     events
 }
 
@@ -597,7 +606,7 @@ fn tags() -> Vec<Tag> {
         Tag::Function(plain),
         fork(None, None, None, Few::default()),
         fork(Some("N".into()), cd, input, attributes),
-        Tag::Result { payload: "raw\n".into() },
+        Tag::Result { payload: "raw\n".into(), status: ResultStatus::Ok },
     ]
 }
 
@@ -640,6 +649,8 @@ fn failures() -> Vec<Failure> {
         Failure::InterruptedScript,
         Failure::Denied { tools: vec!["Bash".into()] },
         Failure::Unanswered,
+        Failure::Declared { reason: "tests fail".into() },
+        Failure::Exhausted { iterations: 50, until: Some("make".into()) },
     ]
 }
 

@@ -12,6 +12,7 @@ use crate::crayfish::stored::Stored;
 use crate::crayfish::verdict::Verdict;
 use crate::crayfish::{Call, Key, Problem, StepEvent};
 use crate::failure::{Failure, TurnFailure};
+use crate::protocol::ResultStatus;
 use crate::run::event::Ending;
 use crate::run::outcome::{Finished, Outcome, ReadReply};
 use crate::run::program::Answers;
@@ -85,6 +86,7 @@ pub(super) fn steps() -> (Vec<Input>, Vec<Event>) {
             visit: 2,
             count: 1,
             input: None,
+            result_status: ResultStatus::Ok,
         },
         Event::RetryAt { turn: turn("main.1.1"), until: Timestamp(7), retry: 1, of: Some(2) },
         Event::AgentFailed { agent: "main".into(), failure: step_failed, kept: None },

@@ -263,6 +263,59 @@ pub(super) fn crossing_backends() -> JournalBuilder {
     builder
 }
 
+/// A callee and a worker that end as failed on purpose, and `main`, which learns of the callee.
+pub(super) fn declared_failures() -> JournalBuilder {
+    let files = [
+        ("START.md", "Begin."),
+        ("TRY.md", "Try."),
+        ("NEXT.md", "It is {{result_status}}: {{result}}."),
+        ("WORKER.md", "Work."),
+    ];
+    let mut builder = JournalBuilder::states(&files).started();
+    builder.says("main", r#"<call return="NEXT">TRY</call>"#);
+    builder.says("main", r#"<result status="failed">no way</result>"#);
+    builder.says("main", r#"<fork next="NEXT">WORKER</fork>"#);
+    builder.says("main_worker1", r#"<result status="failed">nothing to do</result>"#);
+    builder.says("main", "<result>half of it</result>");
+    builder
+}
+
+/// A failed result that could not be returned, and a name in a prompt that is nearly another.
+pub(super) fn kept_failed_result() -> JournalBuilder {
+    let files =
+        [("A.md", "{{staet}}"), ("B.md", "---\nmax_visits: 1\n---\nOnce."), ("Y.md", "Try.")];
+    let mut builder = JournalBuilder::states(&files).started();
+    builder.says_with("main", "<goto>B</goto>", |finished| {
+        let (name, nearest) = ("staet".to_owned(), Some("state".to_owned()));
+        finished.warnings = vec![Warning::UnknownVariable { name, nearest }];
+    });
+    builder.says("main", r#"<function return="B">Y</function>"#);
+    builder.says("main", r#"<result status="failed">paid</result>"#);
+    builder
+}
+
+/// A loop without a command that ends without a result.
+pub(super) fn ralph_without_success() -> JournalBuilder {
+    let files = [("PROMPT.md", "Do it.")];
+    let mut builder = JournalBuilder::of(&files, &EntryPoint::Ralph("PROMPT.md".to_owned()));
+    builder.program = Program::Ralph(Ralph::default());
+    let mut builder = builder.with(|settings| settings.max_iterations = 1).started();
+    builder.says("main", "not yet");
+    builder
+}
+
+/// A loop whose command never passes.
+pub(super) fn ralph_exhausted() -> JournalBuilder {
+    let files = [("PROMPT.md", "Do it."), ("UNTIL.sh", "make check")];
+    let mut builder = JournalBuilder::of(&files, &EntryPoint::Ralph("PROMPT.md".to_owned()));
+    builder.program = Program::Ralph(Ralph { until: Some("make check".to_owned()) });
+    let mut builder = builder.with(|settings| settings.max_iterations = 1).started();
+    builder.says("main", "not yet");
+    let failure = TurnFailure::Script { status: "exit status 2".to_owned(), stderr: String::new() };
+    builder.fails("main", failure);
+    builder
+}
+
 /// One prompt repeated without a result.
 pub(super) fn ralph_without_result() -> JournalBuilder {
     let files = [("PROMPT.md", "Do it.")];
