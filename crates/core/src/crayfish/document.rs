@@ -16,8 +16,8 @@ use crate::text::push_pointer_token;
 pub mod step;
 
 pub use step::{
-    AgentStep, Cap, Contract, Exec, ForEach, If, InputSource, Invocation, Io, OnError, OnMaxIters,
-    Order, SessionChoice, SessionMode, StepKind, StreamInput, While,
+    AgentSettings, AgentStep, Cap, Contract, Exec, ForEach, If, InputSource, Invocation, Io,
+    OnError, OnMaxIters, Order, SessionChoice, SessionMode, StepKind, StreamInput, While,
 };
 
 /// A checked workflow of steps.

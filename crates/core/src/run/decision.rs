@@ -63,11 +63,11 @@ impl<'a> Decision<'a> {
 
     /// Returns the budget of an agent's visit: of its state, or of its agent step.
     pub(crate) fn visit_budget(&self, agent: &Agent) -> Option<Micros> {
-        let step = || {
-            let key = agent.visit.location.step()?;
-            Some(&*self.definition.steps.as_deref()?.agent(key)?.front)
-        };
-        self.visited(agent).map(|state| &*state.front).or_else(step)?.budget
+        if let Some(state) = self.visited(agent) {
+            return state.front.budget;
+        }
+        let key = agent.visit.location.step()?;
+        self.definition.steps.as_deref()?.agent(key)?.settings.budget
     }
 
     /// Returns the budget of an agent's visit if nothing of it is left after `spent` more.

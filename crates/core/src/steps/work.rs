@@ -5,7 +5,7 @@ use crate::crayfish::{StepsState, ask};
 use crate::run::state::Run;
 use crate::run::turn_spec::{ExecSpec, LanguageParts, Message, PromptSpec, Work};
 use crate::scheduler::{Lane, Turn};
-use crate::workflow::Definition;
+use crate::workflow::{Definition, Frontmatter};
 
 pub(crate) fn work(
     run: &Run,
@@ -23,10 +23,17 @@ pub(crate) fn work(
         }
         Lane::Prompt(_) => {
             let request = steps.request(state, &agent.id, key)?;
+            let settings = &steps.agent(key)?.settings;
+            // A step has no frontmatter, but these keys mean the same.
+            let front = Frontmatter {
+                model: settings.model.clone(),
+                allow: settings.allow.clone(),
+                ..Frontmatter::default()
+            };
             let parts = LanguageParts {
                 count: request.attempt,
                 message: Message::Request { text: ask::message(&request), schema: request.schema },
-                front: &steps.agent(key)?.front,
+                front: &front,
             };
             Work::Prompt(Box::new(PromptSpec::of(&run.settings, agent, turn, parts)?))
         }

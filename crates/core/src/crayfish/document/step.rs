@@ -10,13 +10,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::StepIndex;
+use crate::budget::Micros;
 use crate::crayfish::condition::Condition;
 use crate::crayfish::name::StepId;
 use crate::crayfish::path::{Namespaces, Path, Root, ValuePath};
 use crate::crayfish::template::{Shape, Template};
 use crate::text::push_pointer_token;
 use crate::time::Span;
-use crate::workflow::Frontmatter;
 
 /// The kind of a step, with its data.
 #[derive(Debug, Clone, PartialEq)]
@@ -219,9 +219,17 @@ pub struct AgentStep {
     /// The agent that should answer; advice to the caller.
     pub assignee: Option<String>,
     pub session: Option<SessionChoice>,
-    /// The settings that a state would have in its frontmatter: model, allowed tools, and budget.
-    /// Only a run whose steps a backend answers uses them.
-    pub front: Box<Frontmatter>,
+    pub settings: AgentSettings,
+}
+
+/// The settings of an agent step. Only a run whose steps a backend answers uses them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentSettings {
+    pub model: Option<String>,
+    /// Tools that are allowed in addition to those of the run.
+    pub allow: Vec<String>,
+    /// The budget of all attempts.
+    pub budget: Option<Micros>,
 }
 
 /// The conversation in which an agent step should be answered; advice to the caller.

@@ -6,9 +6,8 @@ use super::fields::{Fields, expected};
 use super::keys;
 use super::text::{Reader, Use};
 use crate::budget::Micros;
-use crate::crayfish::document::{AgentStep, Cap, SessionChoice, SessionMode};
+use crate::crayfish::document::{AgentSettings, AgentStep, Cap, SessionChoice, SessionMode};
 use crate::crayfish::problem_code::ProblemCode;
-use crate::workflow::Frontmatter;
 
 pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<AgentStep> {
     let fields = fields.known(text.report, "an agent step", keys::AGENT);
@@ -27,7 +26,7 @@ pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Age
             Some(session(text, &fields))
         })
     });
-    let front = front(text, &fields);
+    let settings = settings(text, &fields);
     Some(AgentStep {
         prompt: prompt?,
         input: input?,
@@ -36,12 +35,11 @@ pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Age
         retries: retries.unwrap_or(Cap::AGENT),
         assignee,
         session,
-        front: Box::new(front),
+        settings,
     })
 }
 
-/// Reads the settings that a state would have in its frontmatter.
-fn front(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Frontmatter {
+fn settings(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> AgentSettings {
     let allow = fields.array(text.report, "allow").unwrap_or_default();
     let allow = text.under("allow", |text| {
         let mut rules = Vec::new();
@@ -56,11 +54,10 @@ fn front(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Frontmatter {
         }
         rules
     });
-    Frontmatter {
+    AgentSettings {
         model: fields.string(text.report, "model").map(str::to_owned),
         allow,
         budget: budget(text, fields),
-        ..Frontmatter::default()
     }
 }
 

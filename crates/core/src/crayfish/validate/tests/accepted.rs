@@ -8,12 +8,11 @@ use super::*;
 use crate::budget::Micros;
 use crate::crayfish::condition::{Condition, Test};
 use crate::crayfish::document::{
-    AgentStep, Cap, Contract, Exec, ForEach, If, InputSource, Invocation, Io, OnError, OnMaxIters,
-    Order, SessionChoice, SessionMode, StreamInput, While,
+    AgentSettings, AgentStep, Cap, Contract, Exec, ForEach, If, InputSource, Invocation, Io,
+    OnError, OnMaxIters, Order, SessionChoice, SessionMode, StreamInput, While,
 };
 use crate::crayfish::template::Template;
 use crate::time::Span;
-use crate::workflow::Frontmatter;
 
 fn template(text: &str) -> Template {
     Template::parse(text).unwrap()
@@ -112,7 +111,7 @@ fn an_agent_step_has_its_defaults() {
         retries: Cap::new(3).unwrap(),
         assignee: None,
         session: None,
-        front: Box::default(),
+        settings: AgentSettings::default(),
     };
     let step = json!({ "kind": "agent", "prompt": "p", "schema": { "$ref": "Verify" } });
     assert_eq!(kind(step), StepKind::Agent(least.clone()));
@@ -145,13 +144,12 @@ fn agent_step_has_settings_of_its_own() {
         "model": "opus", "allow": ["Bash(make:*)"], "budget": 0.5,
     });
     let StepKind::Agent(step) = kind(step) else { panic!("an agent step") };
-    let expected = Frontmatter {
+    let expected = AgentSettings {
         model: Some("opus".to_owned()),
         allow: vec!["Bash(make:*)".to_owned()],
         budget: Some(Micros(500_000)),
-        ..Frontmatter::default()
     };
-    assert_eq!(*step.front, expected);
+    assert_eq!(step.settings, expected);
 }
 
 #[test]
