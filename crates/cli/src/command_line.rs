@@ -141,8 +141,10 @@ fn mistyped(word: &str, typed: impl Iterator<Item = OsString>) -> Failure {
     let commands = commands();
     let command = nearest(word, commands.iter().map(String::as_str));
     let command = command.map(|command| format!("`raymond {command}`"));
-    let workflow = workflows::nearest(word.as_ref());
-    let workflow = workflow.map(|path| format!("`raymond run {}`", path.display()));
+    let project = runs::project().ok();
+    let workflow = workflows::nearest(word.as_ref()).map(|path| path.display().to_string());
+    let workflow = workflow.or_else(|| workflows::meant_in(project?.root.project(), word.as_ref()));
+    let workflow = workflow.map(|name| format!("`raymond run {name}`"));
     let offers: Vec<String> = command.into_iter().chain(workflow).collect();
     if offers.is_empty() {
         return failure.hint("see `raymond --help`");

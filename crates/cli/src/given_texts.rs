@@ -71,7 +71,13 @@ fn input(flag: &str) -> Result<String, Failure> {
         Some(path) => read("--input", Path::new(path)).map_err(|failure| {
             failure.hint(format!("to pass this text itself: --input '@{flag}'"))
         }),
-        None if flag == "-" => read("--input", Path::new("-")),
+        None if flag == "-" => {
+            let text = read("--input", Path::new("-"))?;
+            if text.is_empty() {
+                crate::say!("warning: --input -: standard input is empty");
+            }
+            Ok(text)
+        }
         None => Ok(flag.to_owned()),
     }
 }

@@ -29,6 +29,22 @@ pub(crate) fn named(name: &Path, project: &Path) -> Option<PathBuf> {
     if is_bare { found.next() } else { None }
 }
 
+/// Finds what the user may have meant by a workflow that does not exist here: a path from the
+/// project's directory, or a mistyped name of a workflow of the project.
+pub(crate) fn meant_in(project: &Path, workflow: &Path) -> Option<String> {
+    if workflow.exists() {
+        return None;
+    }
+    let from_project = project.join(workflow);
+    if from_project.exists() {
+        return Some(from_project.display().to_string());
+    }
+    let names = here(project);
+    let is_bare = workflow.components().count() == 1;
+    let wanted = workflow.to_str().filter(|name| is_bare && !name.starts_with('.'))?;
+    raymond_core::text::nearest(wanted, names.iter().map(String::as_str)).map(str::to_owned)
+}
+
 /// Lists the workflows here, in `workflows/` and in that folder of the project, by the names that
 /// `run` accepts.
 pub(crate) fn here(project: &Path) -> Vec<String> {

@@ -18,7 +18,10 @@ fn bare_name_starts_a_workflow_of_the_project() {
     let project = Project::of(&[START]);
     project.raymond("run change --input a --run-id one").prints("a\n").mentions(0, &[]);
     project.raymond("change --input b").prints("b\n").mentions(0, &[]);
-    project.raymond("run chnage").mentions(2, &["there is no chnage"]);
+    let meant = "raymond: there is no chnage\nhint: did you mean `raymond run change`?\n";
+    project.raymond("run chnage").says(2, meant);
+    let meant = "hint: did you mean `raymond run change`?";
+    project.raymond("chnage").mentions(2, &["unknown command or workflow `chnage`", meant]);
     // A path is never looked up by name.
     project.raymond("run ./change").mentions(2, &["there is no ./change"]);
 }
@@ -49,6 +52,9 @@ fn every_command_works_from_a_subdirectory() {
     inside(&project, "a/b", "status one").mentions(0, &[]);
     inside(&project, "a/b", "run change --input y").prints("y\n").mentions(0, &[]);
     assert!(!project.path("a/b/.raymond").exists());
+    let meant =
+        format!("did you mean `raymond run {}`?", project.path("workflows/change").display());
+    inside(&project, "a", "run workflows/change").mentions(2, &[&meant]);
     // Settings make a project, too, before its first run.
     let settings = Project::of(&[("raymond.toml", "budget = 3\n"), ("a/file", "")]);
     let shown = inside(&settings, "a", "config --json").json();
@@ -61,6 +67,8 @@ fn input_comes_from_a_file_or_a_pipe() {
     project.raymond("run change --input @note.txt").prints("from a file\n").mentions(0, &[]);
     project.raymond("run change --input @@note").prints("@note\n").mentions(0, &[]);
     project.sends("from a pipe", "run change --input -").prints("from a pipe\n").mentions(0, &[]);
+    let empty = project.sends("", "run change --input -");
+    empty.mentions(0, &["warning: --input -: standard input is empty"]);
     project.raymond("run change --input @missing --run-id no").says(
         2,
         "raymond: --input: missing: No such file or directory (os error 2)\n\
