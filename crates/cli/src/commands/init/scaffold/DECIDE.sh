@@ -1,9 +1,12 @@
-# Reads the verdict of REVIEW, then ends the run or sends the change back to FIX.
+# Reads the verdict of REVIEW, then ends the run or sends the change back to FIX. The first word
+# decides. Every word except `accept` and `accepted` is a rejection.
 set -uo pipefail
 
 quoted() { LC_ALL=C sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g'; }
 
-case $(tr -d '[:space:]*`' <<< "${RAYMOND_RESULT-}") in
-  [Aa]ccept*) echo "<result>done: ${RAYMOND_RESULT#*ccept: }</result>" ;;
-  *) echo "<goto input=\"a reviewer says: $(quoted <<< "${RAYMOND_RESULT-}")\">FIX</goto>" ;;
+review=${RAYMOND_RESULT-}
+IFS=$' \t\n:' read -r -d '' verdict _ <<< "$review"
+case $(tr -cd '[:alpha:]' <<< "${verdict,,}") in
+  accept | accepted) echo "<result>done: ${review#*ccept: }</result>" ;;
+  *) echo "<goto input=\"a reviewer says: $(quoted <<< "$review")\">FIX</goto>" ;;
 esac
