@@ -18,7 +18,8 @@ fn every_documented_command_line_parses() {
     for path in pages() {
         for line in spoken(&std::fs::read_to_string(&path).unwrap()) {
             lines += 1;
-            let words = with_run(words(&line).into_iter());
+            // A placeholder for one of a few words, so its own name is not accepted.
+            let words = with_run(words(&line.replace("<TAG>", "goto")).into_iter());
             let fault = Arguments::try_parse_from(words).err().map(|error| error.kind());
             let is_read = fault.is_none_or(only_lacks);
             assert!(is_read, "{}: {line}: {fault:?}", path.display());

@@ -8,7 +8,9 @@ const END: &str = "fake: say <result>done</result>";
 fn first_turn_sends_exactly_the_body() {
     let check = |file: &str, sent: &str| {
         let stage = Stage::of(&[("wf/START.md", file)]);
-        stage.run("--input in --var name=Ada").prints("done\n").mentions(0, &[]);
+        // A variable that no state uses is refused.
+        let var = if file.contains("name }}") { " --var name=Ada" } else { "" };
+        stage.run(&format!("--input in{var}")).prints("done\n").mentions(0, &[]);
         assert_eq!(stage.prompts_sent(), [sent]);
     };
     check(&format!("Work.\n{END}\n"), &format!("Work.\n{END}\n"));

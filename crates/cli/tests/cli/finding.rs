@@ -52,9 +52,8 @@ fn every_command_works_from_a_subdirectory() {
     inside(&project, "a/b", "status one").mentions(0, &[]);
     inside(&project, "a/b", "run change --input y").prints("y\n").mentions(0, &[]);
     assert!(!project.path("a/b/.raymond").exists());
-    let meant =
-        format!("did you mean `raymond run {}`?", project.path("workflows/change").display());
-    inside(&project, "a", "run workflows/change").mentions(2, &[&meant]);
+    let meant = "did you mean `raymond run /project/workflows/change`?";
+    inside(&project, "a", "run workflows/change").mentions(2, &[meant]);
     // Settings make a project, too, before its first run.
     let settings = Project::of(&[("raymond.toml", "budget = 3\n"), ("a/file", "")]);
     let shown = inside(&settings, "a", "config --json").json();

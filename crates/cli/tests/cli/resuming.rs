@@ -57,7 +57,7 @@ fn plan_reports_what_would_prevent_the_resume() {
     project.raymond("resume r --plan").mentions(0, &[]);
     std::fs::remove_file(project.path("replies.yaml")).unwrap();
     for words in ["resume r --plan", "resume r"] {
-        project.raymond(words).mentions(2, &["cannot read", "replies.yaml"]);
+        project.raymond(words).mentions(2, &["could not read", "replies.yaml"]);
     }
 }
 
