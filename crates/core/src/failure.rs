@@ -12,8 +12,7 @@ use crate::crayfish::stored::Stored;
 use crate::crayfish::{ErrorCode, VariableProblem};
 use crate::ids::{AgentId, BackendName, SessionId, StateName};
 use crate::protocol::Fault;
-use crate::run::program::without_success;
-use crate::text::{counted, excerpt, joined_lines};
+use crate::text::{CommandPhrase, counted, excerpt, joined_lines};
 use crate::time::{Span, Timestamp};
 use crate::value::Value;
 
@@ -256,11 +255,17 @@ impl fmt::Display for Failure {
             Self::Denied { tools } => write!(f, "the client denied {}", tools.join(", ")),
             Self::Unanswered => write!(f, "the question was not answered in time"),
             Self::Declared { reason } => declared(f, reason),
-            Self::Exhausted { iterations, until } => {
-                f.write_str(&without_success(*iterations, until.as_deref()))
-            }
+            Self::Exhausted { iterations, until } => exhausted(f, *iterations, until.as_deref()),
             Self::Step { code, message, .. } => write!(f, "{code}: {message}"),
         }
+    }
+}
+
+fn exhausted(f: &mut fmt::Formatter<'_>, iterations: u32, until: Option<&str>) -> fmt::Result {
+    let count = counted(iterations, "iteration");
+    match until {
+        None => write!(f, "{count} without a result"),
+        Some(command) => write!(f, "{count}, and {} never passed", CommandPhrase(command)),
     }
 }
 

@@ -7,6 +7,7 @@ mod nearest;
 
 use std::borrow::Cow;
 use std::error::Error;
+use std::fmt;
 use std::iter;
 
 pub use nearest::nearest;
@@ -106,6 +107,21 @@ pub fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A command as part of a sentence: its first line, shortened.
+pub(crate) struct CommandPhrase<'c>(pub(crate) &'c str);
+
+impl fmt::Display for CommandPhrase<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Characters, so that the sentence around the command still fits one line.
+        const LONGEST: usize = 60;
+        let command = self.0.trim();
+        let line = command.lines().next().unwrap_or_default();
+        let cut = line.char_indices().nth(LONGEST).map_or(line.len(), |(cut, _)| cut);
+        let more = if cut < command.len() { "…" } else { "" };
+        write!(f, "`{}{more}`", &line[..cut])
+    }
 }
 
 #[cfg(test)]

@@ -120,8 +120,8 @@ pub(crate) struct Ralph {
     /// Repeat the prompt until this bash command exits with code 0
     ///
     /// The command runs after every iteration, in the agent's directory. If the iteration has a
-    /// result, `$RAYMOND_RESULT_FILE` names a file with it. If the command fails, the next iteration
-    /// gets the end of its output as {{input}}.
+    /// result, `$RAYMOND_RESULT_FILE` names a file with it. If the command fails, the next
+    /// iteration gets the end of its output as {{input}}.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) until: Option<String>,
     /// Pin the prompt instead of reading it for each iteration

@@ -251,7 +251,7 @@ fn has_colours(bytes: &str) -> bool {
 fn rows_stay_without_colours() {
     let check = |variables: &[(&str, &str)], colours: bool| {
         let project = Project::of(&[
-            ("wf/START.md", "---\nmodle: x\n---\nBegin.\n"),
+            ("wf/START.md", "Begin {{nothing}}.\n"),
             ("wf/W.sh", "echo 'no way' >&2; exit 3"),
             ("wf/DONE.sh", WAIT),
             ("replies.yaml", "START: [['no tag', '<fork next=\"DONE\">W</fork>']]\n"),
@@ -267,7 +267,8 @@ fn rows_stay_without_colours() {
     };
     let lines = check(&[("NO_COLOR", "1")], false);
     assert_eq!(lines, check(&[], true));
-    for words in ["warning[unknown-key]", "reminder 1: no tag", "W.sh: failed: ", "failed after"] {
+    for words in ["warning[undefined-name]", "reminder 1: no tag", "W.sh: failed: ", "failed after"]
+    {
         assert!(lines.iter().any(|line| line.contains(words)), "{words}: {lines:#?}");
     }
 }

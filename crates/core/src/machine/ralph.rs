@@ -11,9 +11,10 @@ use crate::protocol::{Malformed, Reading, ResultStatus, Tag, TagName};
 use crate::run::decision::{Decision, Entry};
 use crate::run::event::{Event, StackChange};
 use crate::run::outcome::Finished;
-use crate::run::program::{CommandPhrase, Ralph, UNTIL};
+use crate::run::program::{Ralph, UNTIL};
 use crate::run::warning::Warning;
 use crate::scheduler::Lane;
+use crate::text::CommandPhrase;
 use crate::value::Value;
 use crate::workflow::OnDenied;
 

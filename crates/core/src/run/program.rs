@@ -6,8 +6,6 @@
 //! [`crate::program`], or ask a method here, such as [`Program::messages`]. Views, the
 //! engine and the command line ask for the language, too, but only for words, commands and files.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{Agent, Location};
@@ -15,7 +13,7 @@ use crate::crayfish::StepsState;
 use crate::ids::StateName;
 use crate::protocol::Source;
 use crate::scheduler::Lane;
-use crate::text::counted;
+use crate::text::{CommandPhrase, counted};
 use crate::workflow::Definition;
 
 use super::settings::Settings;
@@ -179,30 +177,6 @@ pub fn without_result(iterations: u32, until: Option<&str>) -> String {
     format!("{} without a result{}", counted(iterations, "iteration"), passing.unwrap_or_default())
 }
 
-/// `50 iterations without a result`, or `50 iterations, and `make` never passed`
-pub fn without_success(iterations: u32, until: Option<&str>) -> String {
-    let count = counted(iterations, "iteration");
-    match until {
-        None => format!("{count} without a result"),
-        Some(command) => format!("{count}, and {} never passed", CommandPhrase(command)),
-    }
-}
-
-/// A command as part of a sentence: its first line, shortened.
-pub(crate) struct CommandPhrase<'c>(pub(crate) &'c str);
-
-impl fmt::Display for CommandPhrase<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Characters, so that the sentence around the command still fits one line.
-        const LONGEST: usize = 60;
-        let command = self.0.trim();
-        let line = command.lines().next().unwrap_or_default();
-        let cut = line.char_indices().nth(LONGEST).map_or(line.len(), |(cut, _)| cut);
-        let more = if cut < command.len() { "…" } else { "" };
-        write!(f, "`{}{more}`", &line[..cut])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,8 +198,6 @@ mod tests {
         let long = "ä".repeat(61);
         let shown = format!("PROMPT.md up to 3 times, until `{}…` passes", "ä".repeat(60));
         check(3, Some(&long), &shown);
-        assert_eq!(without_success(1, None), "1 iteration without a result");
-        assert_eq!(without_success(9, Some("make")), "9 iterations, and `make` never passed");
         assert_eq!(without_result(1, None), "1 iteration without a result");
         assert_eq!(
             without_result(50, Some("make")),

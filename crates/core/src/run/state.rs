@@ -121,8 +121,8 @@ impl Run {
         })
     }
 
-    /// Returns the results of the agents that ended, and the reasons of those that ended as failed on
-    /// purpose.
+    /// Returns the results of the agents that ended, and the reasons of those that ended as failed
+    /// on purpose.
     pub fn results(&self) -> impl Iterator<Item = (&AgentId, &Value)> {
         let ended = self.ended.iter().map(|(agent, ended)| (agent, &ended.result));
         let reason = |id| match &self.agents.get(id)?.status {

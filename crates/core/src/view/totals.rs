@@ -53,7 +53,8 @@ pub struct Totals {
     /// The estimated part of the money.
     #[serde(default)]
     pub estimated: Micros,
-    /// The costs that replies from a file named. They count towards the cap, but they are not money.
+    /// The costs that replies from a file named. They count towards the cap, but they are not
+    /// money.
     #[serde(default)]
     pub rehearsed: Micros,
     /// Whether replies from a file answer for all backends now.

@@ -1,4 +1,5 @@
-//! Takes `result`: the caller continues with the payload and its status, or the agent ends or fails.
+//! Takes `result`: the caller continues with the payload and its status, or the agent ends or
+//! fails.
 //!
 //! The frame restores the conversation, the directory and the model of the caller, because the
 //! callee may have changed all of them.

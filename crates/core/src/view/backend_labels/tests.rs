@@ -317,8 +317,8 @@ fn every_view_counts_the_same_turns() {
     let is_end = |told: &&ViewEvent| matches!(told, ViewEvent::AttemptEnded(_));
     let ended = view_events(&play).iter().filter(is_end).count() as u64;
     let costs = count(&play, By::Backend);
-    // Two turns of claude, a turn of codex with three attempts, one of them with a used-up budget share of $4.80, and a
-    // script that was interrupted once.
+    // Two turns of claude, a turn of codex with three attempts, one of them with a used-up budget
+    // share of $4.80, and a script that was interrupted once.
     assert_eq!((ended, ledger.turns()), (7, 4));
     assert_eq!((costs.money.total.turns, ledger.paid.turns), (3, 3));
     assert_eq!((costs.money.total.amount, ledger.paid.amount), (usd("5.20"), usd("5.20")));
