@@ -138,9 +138,8 @@ fn usage_limit_is_shown_with_its_end() {
         .unwrap();
     stage.opens("gate");
     let time = jiff::Timestamp::from_second(i64::try_from(reset).unwrap()).unwrap();
-    let time = time.strftime("%Y-%m-%dT%H:%M:%S").to_string();
-    let reached =
-        format!("the usage limit of claude is reached until {time}.000Z: You've hit your");
+    let time = time.strftime("%Y-%m-%d %H:%M UTC").to_string();
+    let reached = format!("the usage limit of claude is reached until {time}: You've hit your");
     running.wait().prints("").mentions(4, &[&reached, "to continue: raymond resume r"]);
 
     assert_eq!(hold(&stage).1, reset * 1000);
@@ -157,7 +156,7 @@ fn usage_limit_is_shown_with_its_end() {
         assert!(output.stdout.contains(&reached), "{output:?}");
     }
     let list = stage.raymond("list").stdout;
-    assert!(list.contains(" waiting ") && list.ends_with(&format!("  until {time}\n")), "{list}");
+    assert!(list.contains(" waiting ") && list.contains("the usage limit of claude"), "{list}");
 
     stage.raymond("resume r --no-wait").prints("").mentions(4, &[&reached]);
     assert_eq!(stage.requests().len(), 2, "nothing is asked before the limit is lifted");
