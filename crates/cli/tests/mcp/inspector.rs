@@ -99,7 +99,7 @@ fn workflow_continues_after_its_question() {
 
         let resources = inspector.ask(&["--method", "resources/list"]);
         assert_eq!(resources["resources"][0]["uri"], "raymond://runs/inspected");
-        assert_eq!(inspector.steps(), json!([["a", "done"], ["b", "done"], ["v", "done"]]));
+        assert_eq!(inspector.steps(), json!([["a", "done"], ["v", "done"], ["b", "done"]]));
     }
 }
 
