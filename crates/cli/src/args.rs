@@ -26,7 +26,7 @@ pub(crate) use init::Init;
 pub(crate) use inspect::{Attach, Cost, CostBy, List, Logs, RunArgument, Show};
 pub(crate) use machine::{Completions, Config, Demo, Doctor, Prune, Shell};
 pub(crate) use mcp::Mcp;
-pub(crate) use overview::with_overview;
+pub(crate) use overview::{names_a_command, with_overview};
 pub(crate) use run::{BackgroundFlags, OutputFlags, Ralph, Resume, Run, Steps};
 pub(crate) use stop::{Cancel, Stop};
 

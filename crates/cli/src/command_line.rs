@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use raymond_core::text::nearest;
 
-use crate::args::{Arguments, with_overview};
+use crate::args::{Arguments, names_a_command, with_overview};
 use crate::failure::{Failure, USAGE};
 use crate::sanitize::{sanitized, styled};
 use crate::secrets::redacted;
@@ -33,7 +33,8 @@ pub(crate) fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
             // mistyped command.
             && (std::path::Path::new(&word).exists()
                 || word.contains(['/', '.'])
-                || is_workflow_of_project(&word))
+                // Only for other words than commands, because the search reads directories.
+                || !names_a_command(&word) && is_workflow_of_project(&word))
             // A folder may have the name of a command; the command wins, and `./name` means the
             // folder.
             && !commands().contains(&word)

@@ -93,12 +93,7 @@ impl DocumentFile {
     /// Reads a document; `-` is stdin. Invalid JSON is a mistake with a position.
     pub(crate) fn read(path: &Path) -> Result<Self, DocumentError> {
         let name = name(path);
-        let bytes = if path == Path::new("-") {
-            read_limited(io::stdin().lock())
-        } else {
-            File::open(path).and_then(read_limited)
-        };
-        let bytes = bytes.map_err(|error| {
+        let bytes = read_file(path).map_err(|error| {
             // `read_limited` can return only an `io::Error`, so its text marks the limit.
             let is_large = error.to_string() == too_large();
             let code = if is_large { ProblemCode::TooLarge } else { ProblemCode::Unreadable };
@@ -243,6 +238,15 @@ impl SchemaDirs {
 }
 
 /// Reads everything, or fails if there are more than `MAX_BYTES`.
+/// Reads a file that a user named; `-` is stdin.
+pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    if path == Path::new("-") {
+        read_limited(io::stdin().lock())
+    } else {
+        File::open(path).and_then(read_limited)
+    }
+}
+
 pub(crate) fn read_limited(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // One byte more than allowed distinguishes a file of exactly the limit from a larger one.

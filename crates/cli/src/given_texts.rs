@@ -3,18 +3,15 @@
 //! Standard input and pipes can be read only once. So they are read first, and a background process
 //! gets their texts from its starter, as JSON on its standard input.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::args::Run;
+use crate::documents;
 use crate::failure::Failure;
 use crate::paths::is_read_once;
-
-/// Most bytes of a text: 64 MiB, the limit of all files that commands read.
-const MAX_BYTES: u64 = crate::documents::MAX_BYTES;
 
 /// The texts of the flags of a new run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,23 +80,10 @@ fn input(flag: &str) -> Result<String, Failure> {
 }
 
 fn read(flag: &str, path: &Path) -> Result<String, Failure> {
-    let bytes = if path == Path::new("-") {
-        limited(io::stdin().lock())
-    } else {
-        File::open(path).and_then(limited)
-    };
-    let name = crate::documents::name(path);
-    let bytes = bytes.map_err(|error| unread(&format!("{flag}: {name}"), &error))?;
+    let name = documents::name(path);
+    let bytes =
+        documents::read_file(path).map_err(|error| unread(&format!("{flag}: {name}"), &error))?;
     String::from_utf8(bytes).map_err(|_| Failure::usage(format!("{flag}: {name} is not UTF-8")))
-}
-
-fn limited(source: impl Read) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    source.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(io::Error::other(format!("it is larger than {} MiB", MAX_BYTES >> 20)));
-    }
-    Ok(bytes)
 }
 
 fn unread(what: &str, error: &io::Error) -> Failure {

@@ -64,13 +64,18 @@ fn workflows_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
         let path = entry.ok()?.path();
         let archive = path.extension().is_some_and(|extension| extension == "zip");
         let is_workflow = if path.is_dir() {
-            states(&path).iter().any(|state| stem(state) == "START" || stem(state) == "1_START")
+            has_entry(&path)
         } else {
             archive || is_document(&path) && has_steps(&path)
         };
         let name = path.file_name()?.to_str()?.to_owned();
         (is_workflow && !name.starts_with('.')).then_some(name)
     })
+}
+
+/// Whether a folder has an entry state.
+pub(crate) fn has_entry(folder: &Path) -> bool {
+    states(folder).iter().any(|state| matches!(stem(state), "START" | "1_START"))
 }
 
 /// Returns the names of the states in a folder, sorted.

@@ -42,6 +42,12 @@ pub(crate) fn with_overview() -> Command {
     program.help_template(TEMPLATE).before_help(groups).about(ABOUT).after_help(END)
 }
 
+/// Returns whether a word is the name of a command; aliases are not known here. Asking the parser
+/// would take longer than most commands do.
+pub(crate) fn names_a_command(word: &str) -> bool {
+    GROUPS.iter().any(|(_, names)| names.contains(&word))
+}
+
 /// Formats each group with its commands and their descriptions.
 fn groups(program: &Command) -> String {
     let header = program.get_styles().get_header();

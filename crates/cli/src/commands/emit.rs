@@ -2,7 +2,6 @@
 //!
 //! The rules for tags are in `raymond_core::protocol`. This command only reads the texts.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use raymond_core::protocol::TagName;
@@ -10,6 +9,7 @@ use raymond_core::protocol::tags::Body;
 use raymond_core::protocol::{TagText, Unwritable};
 
 use crate::args::Emit;
+use crate::documents;
 use crate::failure::Failure;
 
 use super::write_stdout;
@@ -64,13 +64,7 @@ fn body_and_input(
 
 /// Reads a text. Bytes that are not UTF-8 are replaced, as in the output of a script.
 fn read(path: &Path) -> Result<String, Failure> {
-    let read = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
-    } else {
-        std::fs::read(path)
-    };
-    let bytes = read.map_err(|error| {
+    let bytes = documents::read_file(path).map_err(|error| {
         Failure::environment(format!("could not read {}: {error}", path.display()))
     })?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

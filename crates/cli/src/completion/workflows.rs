@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap_complete::engine::CompletionCandidate;
 use raymond_core::extension::is_state;
 
-use crate::workflows::{is_document, is_prompt};
+use crate::workflows::{has_entry, is_document, is_prompt};
 
 /// Most names of a folder that are searched, so that completion stays fast in huge folders.
 const MOST_NAMES: usize = 1_000;
@@ -118,11 +118,4 @@ fn names(folder: &Path) -> impl Iterator<Item = String> {
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     // A shell takes a line break in a candidate for the end of the candidate.
     names.filter(|name| !name.contains(char::is_control))
-}
-
-fn has_entry(folder: &Path) -> bool {
-    names(folder).any(|name| {
-        let stem = name.rsplit_once('.').map_or("", |(stem, _)| stem);
-        is_state(&name) && matches!(stem, "START" | "1_START")
-    })
 }

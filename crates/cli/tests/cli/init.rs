@@ -217,8 +217,8 @@ fn rejected_change_is_fixed() {
         "START: <goto input='says \"hello\" &amp; more'>CHECK</goto>
 REVIEW:
   - { text: '<result>acceptance fails: it says \"hallo\" & <b></result>', expect: 'says \"hello\" & more' }
-  - { text: \"<result>\\n**Accept: it says hello\\n</result>\", expect: mended }
-FIX: { text: <goto input=\"mended\">CHECK</goto>, expect: 'a reviewer says: acceptance fails: it says \"hallo\" & <b>' }
+  - { text: \"<result>\\n**Accept: it says hello\\n</result>\", expect: fixed }
+FIX: { text: <goto input=\"fixed\">CHECK</goto>, expect: 'a reviewer says: acceptance fails: it says \"hallo\" & <b>' }
 ",
     );
     let output = project.raymond("run workflows/change --replies picky.yaml --run-id r");

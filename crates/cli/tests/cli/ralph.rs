@@ -39,10 +39,10 @@ fn prompt_is_repeated_until_it_has_a_result() {
   - not yet
   - { text: 'a <goto>NOWHERE</goto> is text', cost: 0.10 }
   - I will write <result> when it is done
-  - { text: <result>mended</result>, cost: 0.05 }
+  - { text: <result>fixed</result>, cost: 0.05 }
 ",
     );
-    ralph(&project, "", None).prints("mended\n").says(
+    ralph(&project, "", None).prints("fixed\n").says(
         0,
         "r: cap $10.00 · scripted · PROMPT.md up to 50 times
         main             starts at PROMPT.md
@@ -65,7 +65,7 @@ fn prompt_is_repeated_until_it_has_a_result() {
 
 #[test]
 fn loop_without_success_fails() {
-    let project = prompted("PROMPT:\n  - not yet\n  - not yet\n  - <result>mended</result>\n");
+    let project = prompted("PROMPT:\n  - not yet\n  - not yet\n  - <result>fixed</result>\n");
     ralph(&project, "--max-iterations 2", None).prints("").says(
         1,
         "r: cap $10.00 · scripted · PROMPT.md up to 2 times
@@ -85,7 +85,7 @@ fn loop_without_success_fails() {
     project.raymond("resume r").prints("").mentions(1, &["2 iterations without a result"]);
     let resumed = project.raymond("resume r --max-iterations 4 --json");
     resumed.mentions(0, &["completed: main ended with a result\n"]);
-    assert_eq!(resumed.json()["results"], json!({ "main": "mended" }));
+    assert_eq!(resumed.json()["results"], json!({ "main": "fixed" }));
     assert_eq!(visits(&project), ["PROMPT.md 1", "PROMPT.md 2", "PROMPT.md 3"]);
 }
 
@@ -185,10 +185,10 @@ fn failed_iteration_counts_and_the_loop_continues() {
         "PROMPT:
   - { fail: task }
   - { fail: transient }
-  - <result>mended</result>
+  - <result>fixed</result>
 ",
     );
-    ralph(&project, "--retries 0", None).prints("mended\n").mentions(
+    ralph(&project, "--retries 0", None).prints("fixed\n").mentions(
         0,
         &[
             "main             iteration 1 failed: the client reports failure: scripted task failure\n",

@@ -165,22 +165,11 @@ mod tests {
     }
 
     fn shadowed() -> Visit {
-        let names = [
-            "run_id",
-            "workflow_id",
-            "agent_id",
-            "state",
-            "visit",
-            "scope",
-            "result",
-            "input",
-            "item",
-            "only",
-        ];
+        let both = BUILT_IN.into_iter().chain(["item"]);
         Visit {
             result: Some("payload".into()),
-            attributes: names[..9].iter().map(|n| ((*n).to_owned(), "attribute".into())).collect(),
-            vars: names.iter().map(|n| ((*n).to_owned(), "var".to_owned())).collect(),
+            vars: both.clone().chain(["only"]).map(|n| (n.to_owned(), "var".to_owned())).collect(),
+            attributes: both.map(|n| (n.to_owned(), "attribute".into())).collect(),
         }
     }
 
