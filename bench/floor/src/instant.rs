@@ -12,9 +12,8 @@ fn main() -> io::Result<()> {
         // Raymond asks for the version before a run and refuses a program that reports none.
         return writeln!(io::stdout(), "2.1.325 (Claude Code)");
     }
-    let after = |flag: &str| words.iter().skip_while(|word| *word != flag).nth(1);
-    let session =
-        after("--session-id").or_else(|| after("--resume")).map_or("floor", String::as_str);
+    let value = |flag: &str| words.iter().find_map(|word| word.strip_prefix(flag));
+    let session = value("--session-id=").or_else(|| value("--resume=")).unwrap_or("floor");
     let mut prompt = String::new();
     io::stdin().read_to_string(&mut prompt)?;
     let numbers: Vec<&str> =

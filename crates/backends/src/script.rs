@@ -15,6 +15,7 @@ use std::process::ExitStatus;
 use std::sync::LazyLock;
 
 use raymond_core::failure::TurnFailure;
+use raymond_core::protocol::{Source, scan};
 use raymond_core::time::Span;
 use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
@@ -171,8 +172,9 @@ fn script_end(ended: FinishedProcess) -> ScriptEnd {
 }
 
 fn failed(status: String, stdout: String, stderr: String) -> (TurnFailure, ScriptOutput) {
+    let tag = scan(&stdout, Source::Script).next().map(|found| found.name);
     // The failure already contains stderr.
-    (TurnFailure::Script { status, stderr }, ScriptOutput { stdout, stderr: String::new() })
+    (TurnFailure::Script { status, stderr, tag }, ScriptOutput { stdout, stderr: String::new() })
 }
 
 /// Returns the beginning and the end of a text that is too large to keep.

@@ -48,6 +48,8 @@ fn hint_text(hint: &Hint, run: &RunId) -> String {
         Hint::FixReason { location } => {
             format!("fix the reason first; a resume repeats {location}")
         }
+        Hint::FixScript { state } => format!("first fix {state} or what it needs"),
+        Hint::FixStart => "first fix what could not start".to_owned(),
         Hint::RaiseVisitBudget => "first raise the `budget` of that state".to_owned(),
     }
 }

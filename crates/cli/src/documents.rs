@@ -265,7 +265,7 @@ pub(crate) fn too_large() -> String {
 fn unreadable(path: &Path, name: &str, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::NotFound => {
-            let failure = Failure::usage(format!("there is no {name}"));
+            let failure = Failure::usage(format!("could not find {name}"));
             match crate::workflows::nearest_document(path) {
                 Some(near) => failure.hint(format!("did you mean {}?", near.display())),
                 None => failure,

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 pub(crate) fn absolute(path: &Path) -> Result<String, Failure> {
     let named = path.display();
     let found = path.canonicalize().map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Failure::usage(format!("there is no {named}")),
+        ErrorKind::NotFound => Failure::usage(format!("could not find {named}")),
         _ => Failure::usage(format!("could not find {named}: {error}")),
     })?;
     found

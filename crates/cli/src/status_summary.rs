@@ -63,9 +63,19 @@ impl StatusSummary {
         let next_command = sanitized(&next_command::line(&next, Takeover::Never, run, ledger));
         let why = sanitized(&cause::sentence(run, ledger, status));
         let resumes = matches!(next, NextCommand::Resume(_) | NextCommand::ResumeWithBudget { .. });
-        let needed_edit = cause::needed_edit(run, status).map(|edit| sanitized(&edit));
+        // The user has probably made the edit if the states are not as they were.
+        let needed_edit = cause::needed_edit(run, status).filter(|_| states == States::AsPinned);
+        let needed_edit = needed_edit.map(|edit| sanitized(&edit));
         let (owner, left_running) = (None, Vec::new());
         Self { status, why, next_command, needed_edit, owner, resumes, left_running }
+    }
+
+    /// Returns the next command, behind the edit that it needs if the reason does not name it.
+    pub(crate) fn advice(&self) -> String {
+        match self.needed_edit.as_ref().filter(|edit| !self.why.contains(edit.as_str())) {
+            Some(edit) => format!("{edit}, then: {}", self.next_command),
+            None => self.next_command.clone(),
+        }
     }
 
     /// Returns the summary of a run that was read: its journal may be damaged, its states edited.

@@ -11,7 +11,7 @@ use crate::budget::Micros;
 use crate::crayfish::stored::Stored;
 use crate::crayfish::{ErrorCode, VariableProblem};
 use crate::ids::{AgentId, BackendName, SessionId, StateName};
-use crate::protocol::Fault;
+use crate::protocol::{Fault, TagName};
 use crate::text::{CommandPhrase, counted, excerpt, joined_lines};
 use crate::time::{Span, Timestamp};
 use crate::value::Value;
@@ -45,6 +45,9 @@ pub enum TurnFailure {
         status: String,
         /// The end of its standard error.
         stderr: String,
+        /// The first tag in its output, which does not count.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tag: Option<TagName>,
     },
     /// The output was larger than the limit.
     OutputTooLarge {
@@ -93,11 +96,14 @@ pub enum Failure {
     Turn(TurnFailure),
     /// It broke the protocol too often.
     Protocol {
-        /// The last fault.
-        fault: Fault,
+        /// The last fault. Boxed, because failures are often the error of a result.
+        fault: Box<Fault>,
         /// The end of a script's standard error.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         stderr: String,
+        /// A few of the tags that would be accepted.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        accepted: Vec<String>,
     },
     /// `max_visits` is reached, and no `then` leads on.
     Visits {
@@ -189,10 +195,16 @@ impl fmt::Display for TurnFailure {
             Self::Auth { why } => write!(f, "not logged in: {why}"),
             Self::Task { why } => write!(f, "the client reports failure: {why}"),
             Self::LostSession { session } => write!(f, "the client knows no session {session}"),
-            Self::Script { status, stderr } if stderr.is_empty() => write!(f, "script: {status}"),
-            Self::Script { status, stderr } => {
+            Self::Script { status, stderr, tag } => {
+                write!(f, "script: {status}")?;
+                if let Some(tag) = tag {
+                    write!(f, ", so its <{tag}> does not count")?;
+                }
+                if stderr.is_empty() {
+                    return Ok(());
+                }
                 // Log lines and `why` show a failure in one line.
-                write!(f, "script: {status}: {}", joined_lines(stderr))
+                write!(f, ": {}", joined_lines(stderr))
             }
             Self::OutputTooLarge { limit, .. } => {
                 write!(f, "output too large: more than {} MiB", limit / (1024 * 1024))
@@ -207,10 +219,13 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Turn(failure) => write!(f, "{failure}"),
-            Self::Protocol { fault, stderr } => {
+            Self::Protocol { fault, stderr, accepted } => {
                 write!(f, "{fault}")?;
                 if let Some(instead) = fault.instead() {
                     write!(f, ": {instead}")?;
+                }
+                if !accepted.is_empty() {
+                    write!(f, "; write {}", accepted.join(" or "))?;
                 }
                 if stderr.is_empty() {
                     Ok(())

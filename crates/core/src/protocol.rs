@@ -14,14 +14,16 @@ pub mod reminder;
 pub mod scan;
 pub mod source;
 pub mod tags;
+pub mod untagged;
 pub mod writing;
 
 pub use allowance::{Allowance, Choice, Route, Routes};
 pub use fault::Fault;
 pub use notice::{Notice, notice};
 pub use reading::{Malformed, Reading};
-pub use reminder::reminder;
+pub use reminder::{examples, reminder};
 pub use scan::scan;
 pub use source::Source;
 pub use tags::{ResultStatus, Stack, Tag, TagName};
+pub use untagged::Untagged;
 pub use writing::{TagText, Unwritable};

@@ -54,7 +54,7 @@ pub enum Origin {
 /// Why a scope cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {
-    #[error("there is no {}", .0.display())]
+    #[error("could not find {}", .0.display())]
     Missing(PathBuf),
     #[error("could not read {}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },

@@ -59,7 +59,7 @@ fn spoken(text: &str) -> ScriptEnd {
 }
 
 fn failed(status: &str, stderr: &str, stdout: &str) -> ScriptEnd {
-    let failure = TurnFailure::Script { status: status.into(), stderr: stderr.into() };
+    let failure = TurnFailure::Script { status: status.into(), stderr: stderr.into(), tag: None };
     ScriptEnd::Failed {
         failure,
         output: ScriptOutput { stdout: stdout.into(), stderr: String::new() },

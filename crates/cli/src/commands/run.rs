@@ -49,8 +49,11 @@ pub(crate) fn run(mut flags: Run) -> Result<u8, Failure> {
     if let Some(found) = workflows::named(&flags.workflow, project.root.project()) {
         flags.workflow = found;
     } else if let Some(meant) = workflows::meant_in(project.root.project(), &flags.workflow) {
-        return Err(Failure::usage(format!("there is no {}", flags.workflow.display()))
-            .hint(format!("did you mean `raymond run {meant}`?")));
+        return Err(Failure::usage(format!(
+            "could not find a workflow {}",
+            flags.workflow.display()
+        ))
+        .hint(format!("did you mean `raymond run {meant}`?")));
     }
     if workflows::is_document(&flags.workflow) {
         check_document(&flags)?;

@@ -55,7 +55,7 @@ fn text(seen: &Seen, summary: &StatusSummary, blobs: &Blobs) -> String {
     let mut lines = vec![
         format!("{}  {}", view.run, summary.status),
         format!("  {}", summary.why),
-        format!("  → {}", summary.next_command),
+        format!("  → {}", summary.advice()),
         format!("  {}", counts(&view).join(" · ")),
     ];
     lines.extend(tally(&view).map(|tally| format!("  {tally}")));

@@ -13,8 +13,10 @@ pub(crate) fn why(flags: &RunArgument) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
-    let StatusSummary { status, why, next_command, left_running, .. } =
+    let summary =
         StatusSummary::seen(&project, &seen).with_retries(&project, &seen).with_processes(&seen);
+    let advice = summary.advice();
+    let StatusSummary { status, why, next_command, left_running, .. } = summary;
     if flags.json {
         print_json(json!({
             "version": shapes::VERSION, "run_id": run, "status": status.as_str(), "why": why, "next_command": next_command,
@@ -22,7 +24,8 @@ pub(crate) fn why(flags: &RunArgument) -> Result<u8, Failure> {
         }))?;
     } else {
         let left = left_running.iter().map(|command| format!("left running: {command}\n"));
-        print_text(&format!("{status}: {why}\n{}→ {next_command}\n", left.collect::<String>()))?;
+        let left = left.collect::<String>();
+        print_text(&format!("{status}: {why}\n{left}→ {advice}\n"))?;
     }
     Ok(0)
 }

@@ -98,7 +98,7 @@ fn foreign_signal_is_retried() {
 fn message_without_text_has_no_tag() {
     let stage = check("fake: cost 0.01", 1, &[]);
     let failed = &stage.project.events("r", "agent_failed")[0];
-    assert_eq!(failed["failure"]["protocol"]["fault"], json!("no_tag"));
+    assert_eq!(failed["failure"]["protocol"]["fault"], json!({ "no_tag": {} }));
 }
 
 #[test]

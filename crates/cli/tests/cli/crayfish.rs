@@ -91,7 +91,7 @@ fn mistakes_have_file_line_and_pointer() {
         raymond: the document has 3 mistakes
         broken.json:2:1: error: the text ends where a key in double quotes is expected [not_json]
         raymond: the document has a mistake
-        raymond: there is no nope.json
+        raymond: could not find nope.json
         hint: did you mean good.json?
         raymond: found problems in 4 of 5 documents",
     );
@@ -169,7 +169,7 @@ fn mistakes_as_json() {
         { "file": "bad.json", "ok": false, "errors": [
             { "path": "/steps", "code": "wrong_type", "message": "an array is expected, not a number", "line": 2, "column": 12 } ] },
         { "file": "nope.json", "ok": false, "errors": [
-            { "path": "", "code": "unreadable", "message": "there is no nope.json" } ] },
+            { "path": "", "code": "unreadable", "message": "could not find nope.json" } ] },
     ] });
     assert_eq!(check.json(), expected);
 }

@@ -18,12 +18,13 @@ fn bare_name_starts_a_workflow_of_the_project() {
     let project = Project::of(&[START]);
     project.raymond("run change --input a --run-id one").prints("a\n").mentions(0, &[]);
     project.raymond("change --input b").prints("b\n").mentions(0, &[]);
-    let meant = "raymond: there is no chnage\nhint: did you mean `raymond run change`?\n";
+    let meant =
+        "raymond: could not find a workflow chnage\nhint: did you mean `raymond run change`?\n";
     project.raymond("run chnage").says(2, meant);
     let meant = "hint: did you mean `raymond run change`?";
     project.raymond("chnage").mentions(2, &["unknown command or workflow `chnage`", meant]);
     // A path is never looked up by name.
-    project.raymond("run ./change").mentions(2, &["there is no ./change"]);
+    project.raymond("run ./change").mentions(2, &["could not find ./change"]);
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn detached_run_that_fails_at_once_has_started() {
 #[test]
 fn failed_background_start_leaves_nothing() {
     let project = gated();
-    project.raymond("run nowhere -d").prints("").mentions(2, &["there is no nowhere"]);
+    project.raymond("run nowhere -d").prints("").mentions(2, &["could not find nowhere"]);
     project.write("prompt/START.md", "go");
     project.raymond("run prompt -d --backend nobody").prints("").mentions(2, &["\"nobody\""]);
     assert!(!project.path(".raymond").exists());

@@ -72,7 +72,7 @@ fn status_shows_agents_and_next_command() {
     project.raymond("status one-bad").says(0, "").prints(
         "one-bad  failed
   main failed at START.sh: script: exit status 1: why
-  → raymond resume one-bad
+  → first fix START.sh or what it needs, then: raymond resume one-bad --with-current
   spent $0.00 of $10.00 · 1 turn · 1 visit
   main             START.sh #1  failed: script: exit status 1: why
 ",
@@ -119,7 +119,7 @@ fn why_prints_one_sentence_and_next_command() {
     assert_eq!(
         project.raymond("why one-bad --json").json(),
         json!({
-            "version": 1, "run_id": "one-bad", "status": "failed", "next_command": "raymond resume one-bad",
+            "version": 1, "run_id": "one-bad", "status": "failed", "next_command": "raymond resume one-bad --with-current",
             "why": "main failed at START.sh: script: exit status 1: why", "left_running": [], "denied": [],
         })
     );
@@ -321,12 +321,12 @@ fn mistyped_command_suggests_similar_commands_and_workflows() {
         let hint = "hint: did you mean `raymond resume`?";
         project.raymond(words).says(2, &format!("{missing}\n{hint}"));
     }
-    let missing = "raymond: there is no ./goood\nhint: did you mean ./good?";
+    let missing = "raymond: could not find ./goood\nhint: did you mean ./good?";
     project.raymond("./goood").says(2, missing);
     project.raymond("run ./goood").says(2, missing);
     project.raymond("run good/STRAT.sh").says(
         2,
-        "raymond: there is no good/STRAT.sh
+        "raymond: could not find good/STRAT.sh
         hint: did you mean good/START.sh?",
     );
 }
@@ -337,7 +337,7 @@ fn next_command_after_an_edit_works() {
     assert_eq!(project.raymond("run wf --run-id r").code(), 1);
     let next_command =
         || project.raymond("why r --json").json()["next_command"].as_str().unwrap().to_owned();
-    assert_eq!(next_command(), "raymond resume r");
+    assert_eq!(next_command(), "raymond resume r --with-current");
     project.write("wf/START.sh", "echo '<result>mended</result>'");
     for command in ["why r", "status r"] {
         let said = project.raymond(command).stdout;

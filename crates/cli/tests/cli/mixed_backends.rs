@@ -423,7 +423,7 @@ fn backend_change_by_script_fails_with_alternatives() {
         failed.mentions(1, &[&format!("S.sh: failed: {message}")]);
         project.raymond("why r").prints(&format!(
             "failed: main failed at S.sh: {message} (its output: raymond logs r --agent main --state S)
-→ raymond resume r
+→ first fix S.sh or what it needs, then: raymond resume r --with-current
 "
         ));
     };

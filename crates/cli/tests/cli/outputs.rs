@@ -52,7 +52,10 @@ fn binary_garbage_is_replaced_with_a_warning() {
         .prints("ok\n")
         .mentions(0, &["main             the output was not UTF-8; bad bytes were replaced\n"]);
     project.write("wf/START.sh", noise);
-    project.raymond("run wf").prints("").mentions(1, &["START.sh: failed: no tag\n"]);
+    project
+        .raymond("run wf")
+        .prints("")
+        .mentions(1, &["START.sh: failed: no tag: the output ends with "]);
 }
 
 #[test]

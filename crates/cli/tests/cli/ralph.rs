@@ -175,7 +175,7 @@ fn prompt_is_read_again_unless_pinned() {
     let remove = "rm -f PROMPT.md; test $RAYMOND_RESULT = two";
     ralph(&project, "", Some(remove)).prints("two\n").mentions(
         0,
-        &["raymond: continuing with the earlier states: there is no /project/PROMPT.md\n"],
+        &["raymond: continuing with the earlier states: could not find /project/PROMPT.md\n"],
     );
 }
 
@@ -355,11 +355,11 @@ fn only_prompts_can_be_repeated() {
     check("README.md", "raymond: README.md is not a state: a README describes a workflow");
     check(
         "zebra.md",
-        "raymond: there is no zebra.md
+        "raymond: could not find zebra.md
         hint: ralph repeats one prompt: pass a .md file",
     );
     project.raymond("ralph PROMPT.md --timeout 0s").mentions(2, &["must be longer than nothing"]);
-    check("PROMT.md", "raymond: there is no PROMT.md\nhint: did you mean PROMPT.md?");
+    check("PROMT.md", "raymond: could not find PROMT.md\nhint: did you mean PROMPT.md?");
     check(
         "BAD.md",
         "BAD.md:2:9: error: `budget`: \"much\" is not an amount of dollars such as 10 or 2.50 [bad-amount]

@@ -68,7 +68,7 @@ fn failed() -> Project {
         ("wf/CHECK.sh", "test -e ready && echo '<result>done</result>'"),
         ("wf/OTHER.sh", "echo '<result>other</result>'"),
     ]);
-    project.raymond("run wf --run-id r").mentions(1, &["to continue: raymond resume r"]);
+    project.raymond("run wf --run-id r").mentions(1, &["to continue, first fix CHECK.sh or what it needs, then: raymond resume r --with-current"]);
     project
 }
 
@@ -173,7 +173,7 @@ fn failed_run_with_broken_workflow_needs_a_flag() {
         raymond: the workflow has a mistake",
     );
     std::fs::remove_dir_all(project.path("wf")).unwrap();
-    refused("raymond: there is no /project/wf");
+    refused("raymond: could not find /project/wf");
     project.write("ready", "");
     project.raymond("resume r --pinned").prints("done\n").mentions(0, &[]);
 }

@@ -156,7 +156,7 @@ fn all_mistakes_have_position_and_pointer() {
     );
     project.raymond("run brocken.json").says(
         2,
-        "raymond: there is no brocken.json
+        "raymond: could not find brocken.json
         hint: did you mean broken.json?",
     );
     assert!(!project.path(".raymond").exists(), "nothing was begun");
@@ -192,7 +192,7 @@ fn steps_and_schemas_use_the_workspace() {
         "--workspace work --schema-path ../x",
         "--schema-path ../x: it leads out of the workspace",
     );
-    project.raymond(&format!("{run} --workspace nowhere")).mentions(2, &["there is no nowhere"]);
+    project.raymond(&format!("{run} --workspace nowhere")).mentions(2, &["could not find nowhere"]);
 }
 
 #[test]

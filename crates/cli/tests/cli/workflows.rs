@@ -98,7 +98,7 @@ fn links_out_of_the_scope_are_ignored() {
         main             START.sh: failed: <goto>: there is no state \"EVIL\" (the states are START.sh)
         failed: main failed at START.sh
         look     raymond why r · raymond show r · raymond logs r
-        spent $0.00 of $10.00; to continue: raymond resume r",
+        spent $0.00 of $10.00; to continue, first fix START.sh or what it needs, then: raymond resume r --with-current",
     );
     project.raymond("run wf/EVIL.sh").says(
         2,
@@ -136,7 +136,7 @@ fn bad_transition_of_script_fails_its_agent() {
                 main             START.sh: failed: {reason}
                 failed: main failed at START.sh
                 look     raymond why r · raymond show r · raymond logs r
-                spent $0.00 of $10.00; to continue: raymond resume r"
+                spent $0.00 of $10.00; to continue, first fix START.sh or what it needs, then: raymond resume r --with-current"
             ),
         );
         assert_eq!(project.raymond("status r --json").json()["status"], "failed");
@@ -157,7 +157,10 @@ fn bad_transition_of_script_fails_its_agent() {
     );
     check("echo '<fork>DONE</fork>'", "malformed <fork>: attribute `next` is missing");
     check("echo '<reset cd=\"/nowhere\">DONE</reset>'", "<reset>: no directory \"/nowhere\"");
-    check("echo hello", "no tag");
+    check(
+        "echo hello",
+        "no tag: the output ends with \"hello\"; write <goto>STATE</goto> or <result>YOUR RESULT</result>",
+    );
 }
 
 #[test]
@@ -181,7 +184,7 @@ fn bad_replies_are_rejected_before_run_is_created() {
         "bad.yaml:1:8: error: unclosed bracket '[' [invalid-yaml]
         raymond: the file of replies has a mistake",
     );
-    project.raymond("run wf --replies nope.yaml").says(2, "raymond: there is no nope.yaml");
+    project.raymond("run wf --replies nope.yaml").says(2, "raymond: could not find nope.yaml");
     assert!(!project.path(".raymond").exists());
     project.write("bad.yaml", "STRAT: x\n");
     project.raymond("run wf --replies bad.yaml").says(

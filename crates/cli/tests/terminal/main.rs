@@ -297,8 +297,8 @@ fn long_lines_wrap_below_their_text() {
             "  look     raymond why a-run-that-somebody-gave-a-long-name ·",
             "           raymond show a-run-that-somebody-gave-a-long-name ·",
             "           raymond logs a-run-that-somebody-gave-a-long-name",
-            "spent $0.00 of $10.00; to continue:",
-            "  raymond resume a-run-that-somebody-gave-a-long-name",
+            "spent $0.00 of $10.00; to continue, first fix START.sh or what it needs, then:",
+            "  raymond resume a-run-that-somebody-gave-a-long-name --with-current",
         ]
     );
 }

@@ -71,9 +71,14 @@ fn release_held(mut decision: Decision<'_>) -> Option<Vec<Event>> {
         Ok(()) => Some(decision.events),
         Err(Blocked::Held) => None,
         Err(Blocked::Failed(failure)) => Some(fail(agent, failure)),
-        Err(Blocked::Fault(fault)) => {
-            Some(fail(agent, Failure::Protocol { fault, stderr: String::new() }))
-        }
+        Err(Blocked::Fault(fault)) => Some(fail(
+            agent,
+            Failure::Protocol {
+                fault: Box::new(fault),
+                stderr: String::new(),
+                accepted: Vec::new(),
+            },
+        )),
     }
 }
 

@@ -154,7 +154,7 @@ pub(crate) fn failed(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, 
 
 /// Returns why the command did not pass, and the end of its output.
 fn explained(failure: &Failure) -> (String, &str) {
-    if let Failure::Turn(TurnFailure::Script { status, stderr }) = failure {
+    if let Failure::Turn(TurnFailure::Script { status, stderr, tag: None }) = failure {
         (status.clone(), stderr)
     } else {
         (failure.to_string(), "")
@@ -203,6 +203,7 @@ fn enter_state(
         model_of: None,
         forks: 0,
         instead_of: None,
+        implicit: false,
     });
     let count = agent.visits.get(state).copied().unwrap_or(0).saturating_add(1);
     decision.enter(Entry {

@@ -7,7 +7,7 @@
 use crate::agent::{Agent, Session};
 use crate::failure::Failure;
 use crate::ids::StateName;
-use crate::protocol::{Fault, Tag};
+use crate::protocol::{Fault, Tag, examples};
 use crate::run::decision::{Decision, EndedTurn};
 use crate::run::event::Event;
 use crate::run::outcome::Finished;
@@ -30,8 +30,13 @@ pub(crate) fn finished(
         Lane::Prompt(backend) => Some(backend),
         Lane::Script => agent.holder.as_ref(),
     };
-    let context =
-        TransitionContext { agent, session, holder, directories: &outcome.reply.directories };
+    let context = TransitionContext {
+        agent,
+        session,
+        holder,
+        directories: &outcome.reply.directories,
+        implicit: outcome.reply.reading.tags.is_empty(),
+    };
     let read = read(decision, agent, outcome);
     let tags = match read {
         Ok(tags) => tags,
@@ -102,8 +107,10 @@ fn remind(
     if turn.lane == Lane::Script || agent.visit.reminders >= decision.run.settings.reminders {
         // Only a user who reads the failure needs the names: a reminder lists the allowed states
         // anyway.
-        let fault = with_states(decision, fault);
-        return fail(decision, agent, Failure::Protocol { fault, stderr: stderr.to_owned() });
+        let accepted = accepted(decision, agent, &fault);
+        let fault = Box::new(with_states(decision, fault));
+        let stderr = stderr.to_owned();
+        return fail(decision, agent, Failure::Protocol { fault, stderr, accepted });
     }
     // The run does not contain the charge of this turn yet, so it is passed along.
     if let Some(budget) = decision.out_of_visit_budget(agent, charge.amount) {
@@ -131,11 +138,29 @@ fn remind(
 fn with_states(decision: &Decision<'_>, fault: Fault) -> Fault {
     // Names; enough for most workflows, and still one paragraph of an error.
     const MOST: usize = 20;
-    let Fault::Unresolved { tag, target, why } = fault else { return fault };
+    let Fault::Unresolved { tag, attribute, target, why } = fault else { return fault };
     let states = &decision.definition.states;
     let mut names: Vec<&str> = states.keys().take(MOST).map(StateName::as_str).collect();
     if states.len() > MOST {
         names.push("…");
     }
-    Fault::Unresolved { tag, target, why: format!("{why} (the states are {})", names.join(", ")) }
+    let why = format!("{why} (the states are {})", names.join(", "));
+    Fault::Unresolved { tag, attribute, target, why }
+}
+
+/// Returns a few tags that the agent may write, for a fault that does not say what would work.
+fn accepted(decision: &Decision<'_>, agent: &Agent, fault: &Fault) -> Vec<String> {
+    match fault {
+        Fault::NoTag(_) | Fault::Forbidden { .. } => {}
+        Fault::SeveralTags { .. }
+        | Fault::Malformed(_)
+        | Fault::Unresolved { .. }
+        | Fault::NextDiffers { .. }
+        | Fault::NoDirectory { .. }
+        | Fault::OtherBackend { .. }
+        | Fault::NoBranch { .. }
+        | Fault::Denied { .. } => return Vec::new(),
+    }
+    let policy = decision.visited(agent).map(|state| &state.front.policy);
+    examples(&policy.cloned().unwrap_or_default().allowance(Vec::new()))
 }

@@ -47,13 +47,30 @@ pub(crate) fn take(
     }
 }
 
+/// Returns the state that a tag names between its opening and its close.
 fn resolve(decision: &Decision<'_>, tag: TagName, target: &str) -> Result<StateName, Blocked> {
-    match decision.definition.resolve(target) {
-        Ok(state) => Ok(state.name.clone()),
-        Err(why) => {
-            // The agent chose the target, and the fault goes into the journal.
-            let (target, why) = (shortened(target), shortened(&why.to_string()));
-            Err(Blocked::Fault(Fault::Unresolved { tag, target, why }))
-        }
-    }
+    named(decision, tag, None, target)
+}
+
+/// Returns the state that the `return` or `next` of a tag names.
+fn resolve_follower(
+    decision: &Decision<'_>,
+    tag: TagName,
+    name: &str,
+) -> Result<StateName, Blocked> {
+    named(decision, tag, tag.spec().follower.map(|follower| follower.attribute), name)
+}
+
+fn named(
+    decision: &Decision<'_>,
+    tag: TagName,
+    attribute: Option<&str>,
+    name: &str,
+) -> Result<StateName, Blocked> {
+    let attribute = attribute.map(str::to_owned);
+    decision.definition.resolve(name).map(|state| state.name.clone()).map_err(|why| {
+        // The agent chose the name, and the fault goes into the journal.
+        let (target, why) = (shortened(name), shortened(&why.to_string()));
+        Blocked::Fault(Fault::Unresolved { tag, attribute, target, why })
+    })
 }

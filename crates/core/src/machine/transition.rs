@@ -2,18 +2,23 @@
 //!
 //! Tags were found in [`crate::protocol`] and are taken in [`super::tags`].
 
-use crate::protocol::{Fault, Reading, Tag, TagName};
+use crate::protocol::{Fault, Malformed, Reading, Tag, TagName};
 use crate::workflow::Policy;
 
 /// Returns the one transition in a reading, or the fault that prevents it.
 pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>, Fault> {
     let count = reading.tags.len() + reading.omitted;
+    let no_tag = || Fault::NoTag(reading.untagged.clone());
+    let malformed = || Fault::Malformed(reading.malformed.clone());
+    let is_fork = |malformed: &Malformed| malformed.tag == TagName::Fork;
     match reading.tags.as_slice() {
-        [] if !reading.malformed.is_empty() => Err(Fault::Malformed(reading.malformed.clone())),
+        [] if !reading.malformed.is_empty() => Err(malformed()),
         // A tag in code shows that the agent meant to write one, so the implicit tag must not
         // replace it.
-        [] if reading.in_code => Err(Fault::NoTag),
-        [] => policy.implicit().map(|tag| vec![tag]).ok_or(Fault::NoTag),
+        [] if reading.untagged.in_code => Err(no_tag()),
+        [] => policy.implicit().map(|tag| vec![tag]).ok_or_else(no_tag),
+        // The good forks alone would be a transition that silently lacks a worker.
+        tags if is_one_fork(tags) && reading.malformed.iter().any(is_fork) => Err(malformed()),
         [one] if count == 1 => Ok(vec![one.clone()]),
         tags if count == tags.len() && is_one_fork(tags) => Ok(tags.to_vec()),
         tags => {
@@ -24,18 +29,18 @@ pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>,
     }
 }
 
-/// Returns whether several tags are one transition: forks, or forks with one `goto`.
+/// Returns whether the tags are one transition: forks, or forks with one `goto`.
 fn is_one_fork(tags: &[Tag]) -> bool {
     let count = |name| tags.iter().filter(|tag| tag.name() == name).count();
     let (forks, gotos) = (count(TagName::Fork), count(TagName::Goto));
-    gotos <= 1 && forks + gotos == tags.len()
+    gotos <= 1 && forks > 0 && forks + gotos == tags.len()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::few::Few;
-    use crate::protocol::Route;
+    use crate::protocol::{Route, Untagged};
 
     fn goto(target: &str) -> Tag {
         Tag::Goto { target: target.to_owned(), input: None }
@@ -55,13 +60,30 @@ mod tests {
     fn tag_in_code_prevents_the_implicit_tag() {
         let route = Route { target: Some("B".to_owned()), then: None };
         let only = Policy { transitions: Some(vec![(TagName::Goto, route)]), ..Policy::default() };
-        let check = |in_code: bool, policy: &Policy, expected: Result<Vec<Tag>, Fault>| {
-            let reading = Reading { in_code, ..Reading::default() };
-            assert_eq!(transition(&reading, policy), expected, "{in_code}: {policy:?}");
+        let check = |untagged: Untagged, policy: &Policy, taken: Option<Tag>| {
+            let reading = Reading { untagged: untagged.clone(), ..Reading::default() };
+            let expected = taken.map(|tag| vec![tag]).ok_or(Fault::NoTag(untagged));
+            assert_eq!(transition(&reading, policy), expected, "{policy:?}");
         };
-        check(false, &only, Ok(vec![goto("B")]));
-        check(true, &only, Err(Fault::NoTag));
-        check(false, &Policy::default(), Err(Fault::NoTag));
+        let in_code = Untagged { in_code: true, ..Untagged::default() };
+        check(Untagged::default(), &only, Some(goto("B")));
+        check(in_code, &only, None);
+        check(Untagged::default(), &Policy::default(), None);
+    }
+
+    #[test]
+    fn malformed_fork_refuses_the_forks_beside_it() {
+        let check = |tag: TagName, good: Vec<Tag>, is_taken: bool| {
+            let malformed = vec![Malformed { tag, why: "it names no state".to_owned() }];
+            let reading = Reading { tags: good.clone(), malformed, ..Reading::default() };
+            let expected =
+                if is_taken { Ok(good) } else { Err(Fault::Malformed(reading.malformed.clone())) };
+            assert_eq!(transition(&reading, &Policy::default()), expected, "{reading:?}");
+        };
+        check(TagName::Fork, vec![fork()], false);
+        check(TagName::Fork, vec![fork(), fork(), goto("A")], false);
+        check(TagName::Fork, vec![goto("A")], true);
+        check(TagName::Goto, vec![fork()], true);
     }
 
     #[test]

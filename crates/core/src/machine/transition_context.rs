@@ -29,12 +29,15 @@ pub(crate) struct TransitionContext<'a> {
     pub(crate) holder: Option<&'a BackendName>,
     /// The existing directories that the tags name.
     pub(crate) directories: &'a BTreeMap<String, String>,
+    /// Whether the text had no tag, and the only allowed transition is taken.
+    pub(crate) implicit: bool,
 }
 
 impl<'a> TransitionContext<'a> {
     /// Creates the context of an agent whose turn was settled earlier.
     pub(crate) fn of(agent: &'a Agent, directories: &'a BTreeMap<String, String>) -> Self {
-        Self { agent, session: &agent.session, holder: agent.holder.as_ref(), directories }
+        let (session, holder) = (&agent.session, agent.holder.as_ref());
+        Self { agent, session, holder, directories, implicit: false }
     }
 
     /// Checks the policy of the state that the agent leaves.
@@ -49,13 +52,14 @@ impl<'a> TransitionContext<'a> {
         let Some(state) = decision.visited(self.agent) else {
             return Ok(());
         };
-        let named = || target.map(ToString::to_string);
+        let named = |state: Option<&StateName>| state.map(ToString::to_string);
         state.front.policy.check(tag, target, then).map_err(|refused| {
-            let target = match refused {
-                Refused::Tag => None,
-                Refused::Target => named(),
+            let (target, follower) = match refused {
+                Refused::Tag => (None, None),
+                Refused::Target => (named(target), None),
+                Refused::Follower => (named(target), named(then)),
             };
-            Blocked::Fault(Fault::Forbidden { tag, target })
+            Blocked::Fault(Fault::Forbidden { tag, target, follower })
         })
     }
 
@@ -128,6 +132,7 @@ impl<'a> TransitionContext<'a> {
             model_of: to.model_of(self.agent.model.as_ref(), self.agent.model_of.as_ref()),
             forks: self.agent.forks,
             instead_of: to.instead_of.clone(),
+            implicit: self.implicit,
         }
     }
 

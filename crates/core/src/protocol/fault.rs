@@ -11,6 +11,7 @@ use crate::ids::{BackendName, StateName};
 
 use super::reading::Malformed;
 use super::tags::TagName;
+use super::untagged::Untagged;
 use crate::text::{excerpt, listed};
 
 /// A fault of a message. Its texts are short, because long ones are shortened where they are read.
@@ -18,7 +19,7 @@ use crate::text::{excerpt, listed};
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
     /// The message has no tag, or only tags in code beside other text.
-    NoTag,
+    NoTag(Untagged),
     /// The message has several tags that are not one fork.
     SeveralTags {
         /// The first few tags.
@@ -32,6 +33,9 @@ pub enum Fault {
     Unresolved {
         /// The tag that named it.
         tag: TagName,
+        /// The attribute that has the name; `None` for the target.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attribute: Option<String>,
         /// The name as written.
         target: String,
         /// Why the name does not resolve, with the nearest name if there is one.
@@ -55,6 +59,9 @@ pub enum Fault {
         tag: TagName,
         /// Its target; `None` if the tag itself is not allowed.
         target: Option<String>,
+        /// Its `return` or `next`, if the target would be allowed with another one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        follower: Option<String>,
     },
     /// A state would continue a conversation of another backend.
     OtherBackend {
@@ -83,8 +90,10 @@ impl Fault {
             Self::NoBranch { .. } => Some(
                 "use <function> for work that does not need it, or <goto> to continue it".into(),
             ),
-            Self::NoTag
-            | Self::SeveralTags { .. }
+            Self::SeveralTags { .. } => {
+                Some("write one of them, or several forks with at most one goto".into())
+            }
+            Self::NoTag(_)
             | Self::Malformed(_)
             | Self::Unresolved { .. }
             | Self::NextDiffers { .. }
@@ -103,7 +112,7 @@ const SHOWN_NAMES: usize = 6;
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoTag => f.write_str("no tag"),
+            Self::NoTag(untagged) => untagged.fmt(f),
             Self::SeveralTags { tags, count } => {
                 write!(f, "{count} tags where one is expected: {}", names(tags, *count))
             }
@@ -113,7 +122,10 @@ impl fmt::Display for Fault {
                 Some((first, [])) => first.fmt(f),
                 Some((first, others)) => write!(f, "{first} (and {} more)", others.len()),
             },
-            Self::Unresolved { tag, why, .. } => write!(f, "<{tag}>: {why}"),
+            Self::Unresolved { tag, attribute: None, why, .. } => write!(f, "<{tag}>: {why}"),
+            Self::Unresolved { tag, attribute: Some(attribute), why, .. } => {
+                write!(f, "<{tag}>: attribute `{attribute}`: {why}")
+            }
             Self::NextDiffers { states } => {
                 write!(
                     f,
@@ -124,11 +136,8 @@ impl fmt::Display for Fault {
             Self::NoDirectory { tag, cd } => {
                 write!(f, "<{tag}>: no directory {:?}", excerpt(cd, SHOWN))
             }
-            Self::Forbidden { tag, target: None } => {
-                write!(f, "<{tag}> is not allowed here")
-            }
-            Self::Forbidden { tag, target: Some(target) } => {
-                write!(f, "<{tag}> to {:?} is not allowed here", excerpt(target, SHOWN))
+            Self::Forbidden { tag, target, follower } => {
+                forbidden(f, *tag, target.as_deref(), follower.as_deref())
             }
             Self::OtherBackend { tag, state, answers, holds } => write!(
                 f,
@@ -142,6 +151,22 @@ impl fmt::Display for Fault {
             }
         }
     }
+}
+
+fn forbidden(
+    f: &mut fmt::Formatter<'_>,
+    tag: TagName,
+    target: Option<&str>,
+    follower: Option<&str>,
+) -> fmt::Result {
+    write!(f, "<{tag}> ")?;
+    if let Some(target) = target {
+        write!(f, "to {:?} ", excerpt(target, SHOWN))?;
+    }
+    if let (Some(named), Some(spec)) = (follower, tag.spec().follower) {
+        write!(f, "with {}={:?} ", spec.attribute, excerpt(named, SHOWN))?;
+    }
+    f.write_str("is not allowed here")
 }
 
 /// Lists the first few of `count` tags: `goto, result, …`.
@@ -164,7 +189,7 @@ mod tests {
     fn a_fault_is_one_short_line() {
         let malformed =
             Malformed { tag: TagName::Call, why: "attribute `return` is missing".to_owned() };
-        check(&Fault::NoTag, "no tag");
+        check(&Fault::NoTag(Untagged::default()), "no tag: the output is empty");
         check(
             &Fault::SeveralTags { tags: vec![TagName::Goto; 7], count: 9 },
             "9 tags where one is expected: goto, goto, goto, goto, goto, goto, …",
@@ -178,13 +203,20 @@ mod tests {
             "malformed <call>: attribute `return` is missing (and 2 more)",
         );
         check(&Fault::Malformed(Vec::new()), "malformed tag");
+    }
+
+    #[test]
+    fn a_fault_of_a_name_says_where_it_is() {
+        let unresolved = |tag, attribute: Option<&str>| Fault::Unresolved {
+            tag,
+            attribute: attribute.map(str::to_owned),
+            target: "X".to_owned(),
+            why: "there is no state \"X\"".to_owned(),
+        };
+        check(&unresolved(TagName::Goto, None), "<goto>: there is no state \"X\"");
         check(
-            &Fault::Unresolved {
-                tag: TagName::Goto,
-                target: "X".to_owned(),
-                why: "there is no state \"X\"".to_owned(),
-            },
-            "<goto>: there is no state \"X\"",
+            &unresolved(TagName::Call, Some("return")),
+            "<call>: attribute `return`: there is no state \"X\"",
         );
         check(
             &Fault::NextDiffers { states: vec!["A.md".to_owned(), "B.md".to_owned()] },
@@ -194,12 +226,17 @@ mod tests {
             &Fault::NoDirectory { tag: TagName::Reset, cd: "../x".to_owned() },
             "<reset>: no directory \"../x\"",
         );
-        let forbidden = |target: Option<&str>| Fault::Forbidden {
+        let forbidden = |target: Option<&str>, follower: Option<&str>| Fault::Forbidden {
             tag: TagName::Fork,
             target: target.map(str::to_owned),
+            follower: follower.map(str::to_owned),
         };
-        check(&forbidden(None), "<fork> is not allowed here");
-        check(&forbidden(Some("A")), "<fork> to \"A\" is not allowed here");
+        check(&forbidden(None, None), "<fork> is not allowed here");
+        check(&forbidden(Some("A"), None), "<fork> to \"A\" is not allowed here");
+        check(
+            &forbidden(Some("A"), Some("B")),
+            "<fork> to \"A\" with next=\"B\" is not allowed here",
+        );
         check(
             &Fault::OtherBackend {
                 tag: TagName::Goto,

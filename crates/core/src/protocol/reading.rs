@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::scan::{FoundTag, scan};
 use super::tags::{BorrowedTag, Tag, TagContent, TagName, TagProblem};
+use super::untagged::Untagged;
 use crate::text::excerpt;
 use crate::value::Hash;
 
@@ -23,8 +24,8 @@ pub struct Reading {
     pub omitted: usize,
     /// Malformed tags in order, at most [`Reading::MOST_MALFORMED`].
     pub malformed: Vec<Malformed>,
-    /// Whether there was a tag in code that did not count, well formed or not.
-    pub in_code: bool,
+    /// The facts about a text without any tag that counts.
+    pub untagged: Untagged,
     /// Unknown attributes, which lead to warnings. Each is listed once, at most
     /// [`Reading::MOST_UNKNOWN`] of them.
     pub unknown_attributes: Vec<(TagName, String)>,
@@ -54,7 +55,10 @@ impl Reading {
         if collected.gotos != 1 || collected.others > 0 {
             collected.refuse_forks_without_next();
         }
-        collected.keep(found.in_code(), store)
+        let is_untagged = collected.tags.is_empty() && collected.malformed.is_empty();
+        let reading = collected.keep(store)?;
+        let untagged = is_untagged.then(|| Untagged::of(text, found.in_code()));
+        Ok(Self { untagged: untagged.unwrap_or_default(), ..reading })
     }
 }
 
@@ -123,11 +127,7 @@ impl<'a> Collected<'a> {
         self.omitted -= self.omitted_without_next;
     }
 
-    fn keep<E>(
-        self,
-        in_code: bool,
-        store: &mut dyn FnMut(&[u8]) -> Result<Hash, E>,
-    ) -> Result<Reading, E> {
+    fn keep<E>(self, store: &mut dyn FnMut(&[u8]) -> Result<Hash, E>) -> Result<Reading, E> {
         let tags = self.tags.into_iter().map(|(_, tag)| tag.kind.keep(store));
         let malformed = self
             .malformed
@@ -138,7 +138,7 @@ impl<'a> Collected<'a> {
             tags: tags.collect::<Result<_, E>>()?,
             omitted: self.omitted,
             malformed: malformed.collect(),
-            in_code,
+            untagged: Untagged::default(),
             unknown_attributes: unknown
                 .map(|(tag, name)| (tag, excerpt(name, Reading::SHOWN_NAME).into_owned()))
                 .collect(),
@@ -207,7 +207,8 @@ mod tests {
 
     #[test]
     fn tags_keep_all_their_attributes() {
-        check("nothing", &Reading::default());
+        let untagged = Untagged { last_line: "nothing".to_owned(), ..Untagged::default() };
+        check("nothing", &Reading { untagged, ..Reading::default() });
         let text = r#"
             <reset input="i" cd="d" stack="clear">A</reset>
             <function return="R" input="i" model="m">B</function>
@@ -247,7 +248,6 @@ mod tests {
         let expected = Reading {
             tags: vec![goto("A")],
             malformed: vec![malformed(TagName::Call, "attribute `return` is missing")],
-            in_code: true,
             unknown_attributes: vec![(TagName::Goto, "cd".to_owned())],
             ..Reading::default()
         };

@@ -9,6 +9,7 @@ use super::allowance::{Allowance, Choice, Route, Routes};
 use super::fault::{Fault, names};
 use super::reading::Malformed;
 use super::tags::{Body, Follower, TagName};
+use super::untagged::Untagged;
 use crate::text::{excerpt, listed};
 
 /// Names or tags that a reminder lists; further ones are counted, because each reminder costs
@@ -28,21 +29,20 @@ pub fn reminder(fault: &Fault, allowed: &Allowance) -> String {
 
 fn complaint(fault: &Fault) -> String {
     match fault {
-        Fault::NoTag => {
-            "Your message contains no transition tag, so the workflow cannot continue. (In \
-                         code, a tag counts only if it is alone on its lines.)"
-                .to_owned()
-        }
+        Fault::NoTag(found) => untagged(found),
         Fault::SeveralTags { tags, count } => format!(
             "Your message contains {count} transition tags ({}), and only one can be followed. Where \
              you mean a tag itself, describe it, do not write it.",
             names(tags, *count)
         ),
         Fault::Malformed(tags) => malformed(tags),
-        Fault::Unresolved { tag, why, .. } => {
+        Fault::Unresolved { tag, attribute, why, .. } => {
             // `why` may end with a suggestion: "did you mean …?".
             let stop = if why.ends_with('?') { "" } else { "." };
-            format!("The <{tag}> tag of your message leads nowhere: {why}{stop}")
+            let part = attribute
+                .as_ref()
+                .map_or_else(String::new, |name| format!("attribute `{name}` of the "));
+            format!("The {part}<{tag}> tag of your message leads nowhere: {why}{stop}")
         }
         Fault::NextDiffers { states } => format!(
             "All fork tags of one message, and the goto tag beside them, must continue at the same \
@@ -53,13 +53,9 @@ fn complaint(fault: &Fault) -> String {
             "The <{tag}> tag of your message names a directory in `cd` that does not exist: {:?}.",
             excerpt(cd, SHOWN)
         ),
-        Fault::Forbidden { tag, target: None } => {
-            format!("The <{tag}> tag of your message is not allowed here.")
+        Fault::Forbidden { tag, target, follower } => {
+            forbidden(*tag, target.as_deref(), follower.as_deref())
         }
-        Fault::Forbidden { tag, target: Some(target) } => format!(
-            "The <{tag}> tag of your message, with the state {:?}, is not allowed here.",
-            excerpt(target, SHOWN)
-        ),
         Fault::OtherBackend { tag, state, answers, holds } => format!(
             "The <{tag}> tag of your message cannot be followed: {state} would continue this \
              conversation, which belongs to {holds}, but {answers} answers {state}. A state of another \
@@ -76,6 +72,28 @@ fn complaint(fault: &Fault) -> String {
             listed(tools, MOST_LISTED, ", ")
         ),
     }
+}
+
+fn untagged(found: &Untagged) -> String {
+    let explained = match found.explanation() {
+        Some(explanation) => format!(": {explanation}."),
+        None => ". (In code, a tag counts only if it is alone on its lines.)".to_owned(),
+    };
+    format!("Your message contains no transition tag, so the workflow cannot continue{explained}")
+}
+
+fn forbidden(tag: TagName, target: Option<&str>, follower: Option<&str>) -> String {
+    let Some(target) = target else {
+        return format!("The <{tag}> tag of your message is not allowed here.");
+    };
+    let with = tag.spec().follower.zip(follower).map(|(Follower { attribute, .. }, named)| {
+        format!(" and {attribute}={:?}", excerpt(named, SHOWN))
+    });
+    format!(
+        "The <{tag}> tag of your message, with the state {:?}{}, is not allowed here.",
+        excerpt(target, SHOWN),
+        with.unwrap_or_default()
+    )
 }
 
 fn malformed(tags: &[Malformed]) -> String {
@@ -151,6 +169,17 @@ fn routes(choice: &Choice) -> impl Iterator<Item = (TagName, &Route)> {
         (Body::Target, Routes::Only(routes)) => routes,
     };
     routes.iter().map(|route| (choice.tag, route))
+}
+
+/// Returns a few of the allowed tags for the message of a failure: a `goto` and a `result` where
+/// every tag is allowed.
+pub fn examples(allowed: &Allowance) -> Vec<String> {
+    // Tags; a failure is one line.
+    const MOST: usize = 3;
+    let is_free = allowed.choices.len() == TagName::ALL.len();
+    let usual = |tag: TagName| !is_free || matches!(tag, TagName::Goto | TagName::Result);
+    let routes = allowed.choices.iter().flat_map(routes).filter(|(tag, _)| usual(*tag));
+    routes.take(MOST).map(|(tag, route)| written(tag, route)).collect()
 }
 
 /// Returns the tag exactly as the agent has to write it, with placeholders for free names.

@@ -4,6 +4,8 @@
 //! Fields are added with a default and never changed, because old journals must apply for ever.
 //! Names of variants and fields are the journal format: see docs/journal.md.
 
+use std::ops::Not;
+
 use super::warning::Warning;
 use crate::scheduler::Hold;
 
@@ -265,6 +267,9 @@ pub enum Event {
         /// The state it would have entered, had `max_visits` not led elsewhere.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instead_of: Option<StateName>,
+        /// Whether the text had no tag, and the only allowed transition was taken.
+        #[serde(default, skip_serializing_if = "Not::not")]
+        implicit: bool,
     },
     AgentEnded {
         agent: AgentId,

@@ -3,9 +3,11 @@
 //! Every status has one. A resume contains the changes without which the run would fail in the same
 //! way again.
 
-use crate::agent::AgentStatus;
+use crate::agent::{Agent, AgentStatus};
 use crate::crayfish::ErrorCode;
+use crate::extension::{Extension, Kind};
 use crate::failure::{Clock, Failure, TurnFailure};
+use crate::ids::StateName;
 use crate::run::{Ending, Phase, Run};
 use crate::steps::decide;
 use crate::time::Span;
@@ -154,8 +156,12 @@ fn needed(run: &Run, states: States) -> Vec<Change> {
                 Some(Change::MaxIterations(u64::from(*iterations).saturating_mul(2)))
             }
             Failure::Turn(TurnFailure::Timeout { clock, after }) => longer(run, *clock, *after),
+            // The script has to be edited, unless something that it needs was missing.
+            Failure::Protocol { .. } | Failure::Turn(TurnFailure::Script { .. }) => {
+                let script = failed_script(agent, failure);
+                script.filter(|_| states != States::Unusable).map(|_| Change::CurrentStates)
+            }
             Failure::Turn(_)
-            | Failure::Protocol { .. }
             | Failure::TooDeep { .. }
             | Failure::Crashes { .. }
             | Failure::Stalled { .. }
@@ -177,6 +183,15 @@ fn needed(run: &Run, states: States) -> Vec<Change> {
         }
     }
     changes
+}
+
+/// Returns the script that failed, if a repetition would probably fail in the same way.
+pub(super) fn failed_script<'a>(agent: &'a Agent, failure: &Failure) -> Option<&'a StateName> {
+    let (Failure::Protocol { .. } | Failure::Turn(TurnFailure::Script { .. })) = failure else {
+        return None;
+    };
+    let state = agent.visit.location.state()?;
+    Extension::of(state.as_str()).filter(|known| known.kind() == Kind::Script).map(|_| state)
 }
 
 /// Returns the rules for denied tools, if there are any.

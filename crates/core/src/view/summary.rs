@@ -90,6 +90,9 @@ pub struct Transition {
     /// The state whose visit limit led elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<StateName>,
+    /// Whether the text had no tag, and the only allowed transition was taken.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub implicit: bool,
 }
 
 /// A call or function that an agent has not returned from.
@@ -168,9 +171,10 @@ impl AgentSummary {
         }
         if let Event::VisitEntered { location, count, .. } = event {
             self.enter(location, *count);
-        } else if let Event::Moved { tag, stack, instead_of, .. } = event {
+        } else if let Event::Moved { tag, stack, instead_of, implicit, .. } = event {
             self.restack(at, *tag, stack);
-            self.transition = Some(Transition { tag: *tag, instead_of: instead_of.clone() });
+            let (instead_of, implicit) = (instead_of.clone(), *implicit);
+            self.transition = Some(Transition { tag: *tag, instead_of, implicit });
         } else if let Event::TurnQueued { lane, .. } = event {
             self.asked = lane.backend().cloned();
         } else if let Event::TurnStarted { .. } = event {

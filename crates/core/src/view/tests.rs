@@ -8,8 +8,7 @@ use crate::budget::Cost;
 use crate::decide::tests::play::{Play, prompts, turn, usd, workflow};
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::ids::AgentId;
-use crate::protocol::Fault;
-use crate::protocol::Notice;
+use crate::protocol::{Fault, Notice, TagName, Untagged};
 use crate::run::event::Ending;
 use crate::run::input::Input;
 use crate::run::stop::{StopMode, StopOrigin};
@@ -219,7 +218,7 @@ fn next_command_does_not_repeat_the_failure() {
 fn protocol_failure_is_shown_by_a_command() {
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.reminders = 0).started();
     play.says("main", "chatter");
-    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at A.md: no tag (Output { agent: Some("main"), location: "A" }): Resume([])"#);
+    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at A.md: no tag: the output ends with "chatter"; write <goto>STATE</goto> or <result>YOUR RESULT</result> (Output { agent: Some("main"), location: "A" }): Resume([])"#);
 }
 
 #[test]
@@ -227,11 +226,11 @@ fn silent_script_failure_is_shown_by_a_command() {
     let fails = |stderr: &str| {
         let mut play = Play::new(workflow(&[("A.sh", "")])).started();
         let (status, stderr) = ("exit status 3".to_owned(), stderr.to_owned());
-        play.fails("main", TurnFailure::Script { status, stderr });
+        play.fails("main", TurnFailure::Script { status, stderr, tag: None });
         shown(&play, Owner::Gone)
     };
-    assert_snapshot!(fails(""), @r#"failed (1): main failed at A.sh: script: exit status 3 (Output { agent: Some("main"), location: "A" }): Resume([])"#);
-    assert_snapshot!(fails("no file"), @"failed (1): main failed at A.sh: script: exit status 3: no file: Resume([])");
+    assert_snapshot!(fails(""), @r#"failed (1): main failed at A.sh: script: exit status 3 (Output { agent: Some("main"), location: "A" }): Resume([CurrentStates])"#);
+    assert_snapshot!(fails("no file"), @"failed (1): main failed at A.sh: script: exit status 3: no file: Resume([CurrentStates])");
 }
 
 #[test]
@@ -287,13 +286,26 @@ fn waiting_reason_is_shown_by_its_kind() {
     assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): another needs a person to log in: run claude login: Resume([])");
 }
 
-#[test]
-fn every_failure_of_an_agent_is_a_sentence() {
+/// Returns the failure of an agent that wrote no tag.
+fn no_tag(stderr: &str, accepted: &[&str]) -> Failure {
+    let untagged = Untagged { last_line: "Done.".into(), ..Untagged::default() };
+    Failure::Protocol {
+        fault: Box::new(Fault::NoTag(untagged)),
+        stderr: stderr.into(),
+        accepted: accepted.iter().map(|tag| (*tag).to_owned()).collect(),
+    }
+}
+
+/// Returns one failure of each kind, and several where the words differ.
+fn failures() -> Vec<Failure> {
     let turn = |failure| Failure::Turn(failure);
     let timeout = |clock| turn(TurnFailure::Timeout { clock, after: Span::minutes(30) });
-    let script =
-        |stderr: &str| TurnFailure::Script { status: "signal 9".into(), stderr: stderr.into() };
-    let failures = [
+    let script = |stderr: &str| TurnFailure::Script {
+        status: "signal 9".into(),
+        stderr: stderr.into(),
+        tag: None,
+    };
+    vec![
         turn(TurnFailure::Transient { why: "502".into() }),
         timeout(Clock::FirstOutput),
         timeout(Clock::Idle),
@@ -304,14 +316,20 @@ fn every_failure_of_an_agent_is_a_sentence() {
         turn(TurnFailure::LostSession { session: "s1".into() }),
         turn(script("")),
         turn(script("out of memory")),
+        turn(TurnFailure::Script {
+            status: "exit status 3".into(),
+            stderr: "oh".into(),
+            tag: Some(TagName::Goto),
+        }),
         turn(TurnFailure::OutputTooLarge {
             limit: 64 << 20,
             head: String::new(),
             tail: String::new(),
         }),
         turn(TurnFailure::NotStarted { why: "no such client".into() }),
-        Failure::Protocol { fault: Fault::NoTag, stderr: String::new() },
-        Failure::Protocol { fault: Fault::NoTag, stderr: "oh".into() },
+        no_tag("", &[]),
+        no_tag("", &["<goto>A</goto>", "<result>TEXT</result>"]),
+        no_tag("oh", &[]),
         Failure::Visits { state: "A.md".into(), limit: 2 },
         Failure::VisitBudget { budget: usd("0.50") },
         Failure::TooManyAgents { asked: 9, limit: 3 },
@@ -321,9 +339,13 @@ fn every_failure_of_an_agent_is_a_sentence() {
         Failure::InterruptedScript,
         Failure::Denied { tools: vec!["Bash".into(), "Write".into()] },
         Failure::Unanswered,
-    ];
-    let lines: Vec<String> = failures.iter().map(ToString::to_string).collect();
-    assert_snapshot!(lines.join("\n"), @"
+    ]
+}
+
+#[test]
+fn every_failure_of_an_agent_is_a_sentence() {
+    let lines: Vec<String> = failures().iter().map(ToString::to_string).collect();
+    assert_snapshot!(lines.join("\n"), @r#"
     transient failure: 502
     timed out: no first output after 30m
     timed out: no output after 30m
@@ -334,10 +356,12 @@ fn every_failure_of_an_agent_is_a_sentence() {
     the client knows no session s1
     script: signal 9
     script: signal 9: out of memory
+    script: exit status 3, so its <goto> does not count: oh
     output too large: more than 64 MiB
     could not start: no such client
-    no tag
-    no tag; stderr: oh
+    no tag: the output ends with "Done."
+    no tag: the output ends with "Done."; write <goto>A</goto> or <result>TEXT</result>
+    no tag: the output ends with "Done."; stderr: oh
     A.md reached its limit of 2 visits and has no `then`
     the visit's budget of $0.50 is spent
     one message asks for 9 workers, and the limit is 3 agents
@@ -347,7 +371,7 @@ fn every_failure_of_an_agent_is_a_sentence() {
     the script was interrupted and is not repeated
     the client denied Bash, Write
     the question was not answered in time
-    ");
+    "#);
 }
 
 #[test]
@@ -364,7 +388,7 @@ fn a_whole_story_reads_well() {
     play.is_capped("main");
     play.fails(
         "main_test1",
-        TurnFailure::Script { status: "exit status 1".into(), stderr: "no file".into() },
+        TurnFailure::Script { status: "exit status 1".into(), stderr: "no file".into(), tag: None },
     );
     play.says("main", "<goto>PLAN</goto>");
     play.fails("main", quota(60));
@@ -373,14 +397,14 @@ fn a_whole_story_reads_well() {
     play.says("main", "<result>all\ngood</result>");
     play.resume();
     play.says("main_test1", "<result></result>");
-    assert_snapshot!(lines_of(&play), @"
+    assert_snapshot!(lines_of(&play), @r#"
       main       starts at PLAN.md
     . main       PLAN.md: turn 1
       main       PLAN.md → WORK.md (fork) · $0.10
       main_test1 starts at TEST.sh
     . main       WORK.md: turn 1
     . main_test1 TEST.sh: turn 1
-    ! main       WORK.md: reminder 1: no tag
+    ! main       WORK.md: reminder 1: no tag: the output ends with "I am done."
     . main       WORK.md: turn 2
     ! main       WORK.md: transient failure: overloaded; retry 1 of 5 follows
     . main       WORK.md: turn 2, attempt 2
@@ -408,7 +432,7 @@ fn a_whole_story_reads_well() {
     . main_test1 TEST.sh: turn 2
       main_test1 ended: (empty)
       -          completed
-    ");
+    "#);
 }
 
 #[test]
@@ -535,7 +559,8 @@ fn loop_shows_its_iteration_and_restart_command() {
     };
     let mut looped = play(2, Some("make check"));
     assert_snapshot!(shown(&looped, Owner::Alive), @"running (0): main is in turn 1 of P.md, iteration 1 of 2: Wait");
-    let script = TurnFailure::Script { status: "exit status 1".into(), stderr: "oh".into() };
+    let script =
+        TurnFailure::Script { status: "exit status 1".into(), stderr: "oh".into(), tag: None };
     looped.says("main", "not yet");
     looped.fails("main", script.clone());
     looped.says("main", "<result>x</result>");

@@ -20,7 +20,7 @@ use crate::scheduler::Lane;
 use super::TimeFormat;
 use super::backend_labels::{BackendLabels, answering};
 use super::ledger::Ledger;
-use super::next_command::is_of_caller;
+use super::next_command::{failed_script, is_of_caller};
 use super::place::place;
 use super::plan::Plan;
 use super::status::{Status, Waiting};
@@ -72,6 +72,12 @@ pub enum Hint {
     FixReason {
         location: String,
     },
+    /// Fix this script, or what it needs.
+    FixScript {
+        state: StateName,
+    },
+    /// Fix the reason for which a turn could not start.
+    FixStart,
 }
 
 impl From<String> for Cause {
@@ -350,15 +356,27 @@ fn interrupted(run: &Run, ledger: &Ledger) -> String {
 /// Returns the edit without which a resume fails in the same way again; `None` if it needs none.
 pub fn needed_edit(run: &Run) -> Option<Hint> {
     let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
-    let mut hints = failed.filter_map(|agent| match &agent.status {
-        AgentStatus::Failed { failure, .. } => hint(run, agent, failure),
+    let mut edits = failed.filter_map(|agent| match &agent.status {
+        AgentStatus::Failed { failure, .. } => edit(run, agent, failure),
         AgentStatus::Live | AgentStatus::Held(_) => None,
     });
-    hints.find(|hint| match hint {
+    edits.next()
+}
+
+fn edit(run: &Run, agent: &Agent, failure: &Failure) -> Option<Hint> {
+    if let Some(state) = failed_script(agent, failure) {
+        return Some(Hint::FixScript { state: state.clone() });
+    }
+    if let Failure::Turn(TurnFailure::NotStarted { .. }) = failure {
+        return Some(Hint::FixStart);
+    }
+    hint(run, agent, failure).filter(|hint| match hint {
         Hint::RaiseMaxVisits { .. }
         | Hint::AnswerWith { .. }
         | Hint::RedirectThen { .. }
-        | Hint::RaiseVisitBudget => true,
+        | Hint::RaiseVisitBudget
+        | Hint::FixScript { .. }
+        | Hint::FixStart => true,
         Hint::Output { .. }
         | Hint::MissingVariable { .. }
         | Hint::ListVariable { .. }

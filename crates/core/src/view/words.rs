@@ -234,12 +234,16 @@ fn rewound(kept: u64, discarded: &DiscardedCost) -> Line {
     of_run(Weight::Warning, format!("rewound to record {kept}{stays}"))
 }
 
-/// Returns `REVIEW.md #2 (goto)`. Steps follow each other without a tag, and are visited once.
+/// Returns `REVIEW.md #2 (goto)`, or `(goto, without a tag)` for an implicit transition. Steps
+/// follow each other without a tag, and are visited once.
 fn entry(to: &Location, count: u32, transition: Option<&Transition>) -> String {
-    let Some(Transition { tag, instead_of }) = transition else { return to.to_string() };
+    let Some(Transition { tag, instead_of, implicit }) = transition else {
+        return to.to_string();
+    };
     let again = if count > 1 { format!(" #{count}") } else { String::new() };
     let limit = instead_of.as_ref().map(|meant| format!("; `max_visits` of {meant} reached"));
-    format!("{to}{again} ({tag}{})", limit.unwrap_or_default())
+    let untagged = if *implicit { ", without a tag" } else { "" };
+    format!("{to}{again} ({tag}{untagged}{})", limit.unwrap_or_default())
 }
 
 fn retry_words(failure: Option<&TurnFailure>, retry: u32, limit: RetryLimit) -> String {

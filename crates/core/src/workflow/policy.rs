@@ -30,9 +30,12 @@ pub enum Refused {
     /// The tag is not allowed here at all.
     #[error("this state may not emit the tag")]
     Tag,
-    /// The tag is allowed, but not with this target or this `return` or `next`.
+    /// The tag is allowed, but not with this target.
     #[error("this state may not emit the tag with this target")]
     Target,
+    /// The tag is allowed with this target, but not with this `return` or `next`.
+    #[error("this state may not emit the tag with this `return` or `next`")]
+    Follower,
 }
 
 impl Policy {
@@ -46,16 +49,29 @@ impl Policy {
         if !self.allows(tag) {
             return Err(Refused::Tag);
         }
-        let passes = |allowed: &Route| passes(allowed, target, then);
+        if self.has_route(tag, |route| {
+            is(route.target.as_ref(), target) && is(route.then.as_ref(), then)
+        }) {
+            Ok(())
+        } else if then.is_some() && self.has_route(tag, |route| is(route.target.as_ref(), target)) {
+            Err(Refused::Follower)
+        } else {
+            Err(Refused::Target)
+        }
+    }
+
+    /// Returns whether `allowed_targets` and `allowed_transitions`, where they exist, have a route
+    /// of the tag that passes.
+    fn has_route(&self, tag: TagName, passes: impl Fn(&Route) -> bool) -> bool {
         let by_target = match self.targets.get(&tag) {
-            Some(list) => list.iter().any(passes),
+            Some(list) => list.iter().any(&passes),
             None => true,
         };
-        let by_transition = match &self.transitions {
-            Some(list) => list.iter().any(|(name, allowed)| *name == tag && passes(allowed)),
-            None => true,
-        };
-        if by_target && by_transition { Ok(()) } else { Err(Refused::Target) }
+        by_target
+            && match &self.transitions {
+                Some(list) => list.iter().any(|(name, route)| *name == tag && passes(route)),
+                None => true,
+            }
     }
 
     /// Returns the tag that a message without any tag means: the only entry of
@@ -89,14 +105,14 @@ impl Policy {
     }
 }
 
-fn passes(route: &Route, target: Option<&StateName>, then: Option<&StateName>) -> bool {
-    let matches = |written: &Option<String>, state: Option<&StateName>| match (written, state) {
+/// Returns whether a name in a route allows this state.
+fn is(written: Option<&String>, state: Option<&StateName>) -> bool {
+    match (written, state) {
         (None, _) => true,
         // The entry asks for a state where the tag names none.
         (Some(_), None) => false,
         (Some(written), Some(state)) => means(written, state),
-    };
-    matches(&route.target, target) && matches(&route.then, then)
+    }
 }
 
 #[cfg(test)]
@@ -148,7 +164,7 @@ mod tests {
         check(&policy, (TagName::Goto, "B.md", ""), Ok(()));
         check(&policy, (TagName::Goto, "B.sh", ""), Err(Refused::Target));
         check(&policy, (TagName::Call, "C.md", "R.md"), Ok(()));
-        check(&policy, (TagName::Call, "C.md", "X.md"), Err(Refused::Target));
+        check(&policy, (TagName::Call, "C.md", "X.md"), Err(Refused::Follower));
         check(&policy, (TagName::Call, "D.md", "X.md"), Ok(()));
         check(&policy, (TagName::Call, "E.md", "S.md"), Ok(()));
         check(&policy, (TagName::Call, "C.md", ""), Err(Refused::Target));
@@ -170,7 +186,7 @@ mod tests {
         check(&policy, (TagName::Goto, "A.md", ""), Ok(()));
         check(&policy, (TagName::Goto, "B.md", ""), Err(Refused::Target));
         check(&policy, (TagName::Fork, "W.sh", "N.md"), Ok(()));
-        check(&policy, (TagName::Fork, "W.sh", "A.md"), Err(Refused::Target));
+        check(&policy, (TagName::Fork, "W.sh", "A.md"), Err(Refused::Follower));
         check(&policy, (TagName::Reset, "A.md", ""), Err(Refused::Tag));
         check(&policy, (TagName::Result, "", ""), Ok(()));
     }

@@ -43,8 +43,8 @@ impl Runnable {
             }
             ScriptEnd::Failed { failure, output } => {
                 let failure = match failure {
-                    TurnFailure::Script { status, stderr } => {
-                        TurnFailure::Script { status, stderr: own(stderr) }
+                    TurnFailure::Script { status, stderr, tag } => {
+                        TurnFailure::Script { status, stderr: own(stderr), tag }
                     }
                     other => other,
                 };

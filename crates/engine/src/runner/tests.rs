@@ -136,7 +136,7 @@ async fn adopted_client_keeps_its_clocks_and_cap() {
 
 #[tokio::test]
 async fn answer_of_an_adopted_client_uses_its_directory() {
-    let setup = TestRun::in_memory();
+    let setup = TestRun::in_files();
     let inner = setup.cwd.path().join("inner");
     std::fs::create_dir(&inner).unwrap();
     let mut owned = setup.begun(&[("START.md", "go"), ("END.sh", "pwd > place; exit 1")]);

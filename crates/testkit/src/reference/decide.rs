@@ -22,9 +22,8 @@ pub(super) fn decide(reading: Reading, context: &MessageContext<'_>) -> Result<T
 
 /// Returns the tags of one transition: a single tag, many forks, or the implicit tag.
 fn one_transition(reading: Reading, state: &State) -> Result<Vec<Tag>, Fault> {
-    let Reading { tags, malformed, in_code, unknown_attributes: _ } = reading;
+    let Reading { tags, malformed, malformed_forks, in_code, unknown_attributes: _ } = reading;
     if tags.is_empty() {
-        // A message with one good and one malformed tag is judged by the good one alone.
         if malformed > 0 {
             return Err(Fault::Malformed);
         }
@@ -35,8 +34,12 @@ fn one_transition(reading: Reading, state: &State) -> Result<Vec<Tag>, Fault> {
     }
     let count = |name| tags.iter().filter(|tag| tag.name == name).count();
     let (forks, gotos) = (count(TagName::Fork), count(TagName::Goto));
-    let many_forks = gotos <= 1 && forks + gotos == tags.len();
-    if tags.len() == 1 || many_forks { Ok(tags) } else { Err(Fault::SeveralTags) }
+    let only_forks = forks > 0 && gotos <= 1 && forks + gotos == tags.len();
+    // Other malformed tags beside good ones are ignored, but a fork must not lose a worker.
+    if only_forks && malformed_forks > 0 {
+        return Err(Fault::Malformed);
+    }
+    if tags.len() == 1 || only_forks { Ok(tags) } else { Err(Fault::SeveralTags) }
 }
 
 /// Returns the only entry of `allowed_transitions` if it is completely determined.

@@ -21,6 +21,8 @@ pub struct Reading {
     pub tags: Vec<Tag>,
     /// The number of malformed tags that count.
     pub malformed: usize,
+    /// The number of forks among them.
+    pub malformed_forks: usize,
     /// Whether a tag, well formed or not, was in code and did not count.
     pub in_code: bool,
     /// Unknown attributes of well-formed tags, in order.
@@ -48,6 +50,7 @@ impl Reading {
         for found in found {
             let Some((tag, unknown)) = found.tag else {
                 reading.malformed += 1;
+                reading.malformed_forks += usize::from(found.name == TagName::Fork);
                 continue;
             };
             let unknown = unknown.into_iter().map(|attribute| (tag.name, attribute));
@@ -68,7 +71,9 @@ impl Reading {
         }
         let before = self.tags.len();
         self.tags.retain(|tag| tag.name != TagName::Fork || tag.attributes.contains_key("next"));
-        self.malformed += before - self.tags.len();
+        let removed = before - self.tags.len();
+        self.malformed += removed;
+        self.malformed_forks += removed;
         self
     }
 }

@@ -303,7 +303,7 @@ fn failure_kind(failure: &TurnFailure) -> Option<FailureKind> {
 
 fn fault_of(fault: &protocol::Fault) -> Option<Fault> {
     Some(match fault {
-        protocol::Fault::NoTag => Fault::NoTag,
+        protocol::Fault::NoTag(_) => Fault::NoTag,
         protocol::Fault::SeveralTags { .. } => Fault::SeveralTags,
         protocol::Fault::Malformed(_) => Fault::Malformed,
         protocol::Fault::Unresolved { .. } => Fault::Unresolved,

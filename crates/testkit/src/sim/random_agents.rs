@@ -148,7 +148,11 @@ impl RandomAgents {
         let failure = match dice.below(3) {
             0 => TurnFailure::Timeout { clock: Clock::Wall, after: Span::seconds(10) },
             1 if self.behavior == Behavior::Full => return Reply::Hangs,
-            _ => TurnFailure::Script { status: "exit status 1".into(), stderr: "no".into() },
+            _ => TurnFailure::Script {
+                status: "exit status 1".into(),
+                stderr: "no".into(),
+                tag: None,
+            },
         };
         Reply::Fails(failure, Cost::Free)
     }

@@ -77,7 +77,9 @@ impl ReplySource for FixedReplies {
             "auth" => TurnFailure::Auth { why: why() },
             "environment" => TurnFailure::Environment { why: why() },
             "lost" => TurnFailure::LostSession { session: SessionId::new("gone") },
-            "script" => TurnFailure::Script { status: "exit status 1".into(), stderr: why() },
+            "script" => {
+                TurnFailure::Script { status: "exit status 1".into(), stderr: why(), tag: None }
+            }
             _ => TurnFailure::Task { why: why() },
         };
         Reply::Fails(failure, cost)

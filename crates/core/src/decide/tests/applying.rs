@@ -8,7 +8,7 @@ use crate::agent::{Session, SessionPlan};
 use crate::budget::{Basis, Charge};
 use crate::decide::advance;
 use crate::ids::StateName;
-use crate::protocol::ResultStatus;
+use crate::protocol::{Fault, ResultStatus, Untagged};
 use crate::run::event::{Event, StackChange};
 use crate::run::start::Start;
 use crate::run::{Input, Phase, Run, apply};
@@ -91,11 +91,12 @@ fn numbers_are_stored_exactly_as_they_are_written() {
             model_of: Some("strange".into()),
             forks: 9,
             instead_of: None,
+            implicit: true,
         },
     );
     apply(
         &mut run,
-        &Event::Reminded { agent: agent(), fault: crate::protocol::Fault::NoTag, reminder: 31 },
+        &Event::Reminded { agent: agent(), fault: Fault::NoTag(Untagged::default()), reminder: 31 },
     );
     apply(
         &mut run,

@@ -10,7 +10,7 @@ use crate::failure::{Failure, TurnFailure};
 use crate::few::Few;
 use crate::ids::{AgentId, StateName, TurnId};
 use crate::protocol::Notice;
-use crate::protocol::{Fault, ResultStatus, Tag, TagName};
+use crate::protocol::{Fault, ResultStatus, Tag, TagName, Untagged};
 use crate::run::event::{Ending, Event, StackChange};
 use crate::run::settings::Settings;
 use crate::run::start::Start;
@@ -50,7 +50,7 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
     let plan = SessionPlan::Fresh("s".into());
     let attempt = small;
     let kept = PendingTransition { tags: vec![goto()], directories: BTreeMap::new() };
-    let fault = Fault::NoTag;
+    let fault = Fault::NoTag(Untagged::default());
     match kind {
         0 => Event::RunStarted(start()),
         1 => Event::RunResumed {
@@ -117,6 +117,7 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
             model_of: None,
             forks: small,
             instead_of: None,
+            implicit: false,
         },
         24 => Event::AgentEnded { agent, result: Value::from("x") },
         25 => Event::AgentFailed { agent, failure: Failure::Unanswered, kept: Some(kept) },

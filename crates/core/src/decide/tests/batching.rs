@@ -11,7 +11,7 @@ use crate::value::Value;
 #[test]
 fn following_events_belong_to_the_last_step() {
     let mut play = Play::new(prompts(&["A.md"])).started();
-    let inputs = vec![play.finished("main", "no tag", |_| {}), Input::Due];
+    let inputs = vec![play.finished("main", "", |_| {}), Input::Due];
     let decided = batch(&mut play.run, &play.definition, Timestamp(1), inputs.clone());
     let causes: Vec<&Input> = decided.steps.iter().map(|step| &step.cause).collect();
     assert_eq!(causes, [&inputs[0]]);

@@ -35,7 +35,8 @@ fn each_kind_of_failure_has_its_policy() {
         let shown = scene.split_once(&format!("main at {state}: ")).map(|(_, shown)| shown);
         assert_eq!(shown, Some(expected));
     };
-    let script = || TurnFailure::Script { status: "exit status 1".into(), stderr: "oh".into() };
+    let script =
+        || TurnFailure::Script { status: "exit status 1".into(), stderr: "oh".into(), tag: None };
     check("A.md", TurnFailure::Transient { why: "overloaded".into() }, "retries");
     check("A.md", timeout(Clock::FirstOutput), "retries");
     check("A.md", timeout(Clock::Idle), "retries");

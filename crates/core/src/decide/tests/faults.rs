@@ -22,8 +22,11 @@ fn every_fault_leads_to_a_reminder() {
         assert!(events.ends_with(&expected), "{text}: {events}");
         assert!(matches!(play.prompt().message, Message::Reminder(_)), "{text}");
     };
-    check("", "no tag");
-    check("I write `<goto>B</goto>` next.", "no tag");
+    check("", "no tag: the output is empty");
+    check(
+        "I write `<goto>B</goto>` next.",
+        "no tag: the only tag is in code, where it does not count: write it as plain text",
+    );
     check("<goto>B</goto><goto>B</goto>", "2 tags where one is expected: goto, goto");
     check("<goto>B</goto><result>x</result>", "2 tags where one is expected: goto, result");
     check("<goto/>", "malformed <goto>: it ends with `/>` and names nothing");
@@ -52,14 +55,14 @@ fn return_is_checked_like_a_target() {
     check(
         "{}",
         r#"<call return="D">B</call>"#,
-        r#"remind main (1): <call>: there is no state "D""#,
+        r#"remind main (1): <call>: attribute `return`: there is no state "D""#,
     );
     check("allowed_targets: {call: [B]}", call, "none");
     check("allowed_targets: {call: [{child: B, return: C}]}", call, "none");
     check(
         "allowed_targets: {call: [{child: B, return: A}]}",
         call,
-        r#"remind main (1): <call> to "B.md" is not allowed here"#,
+        r#"remind main (1): <call> to "B.md" with return="C.md" is not allowed here"#,
     );
     check(
         "allowed_transitions: [{tag: function, target: B, return: C}]",
@@ -74,11 +77,11 @@ fn after_its_reminders_the_agent_fails() {
     play.says("main", "one");
     play.says("main", "two");
     assert_eq!(play.agent("main").visit.reminders, 2);
-    assert_snapshot!(play.says("main", "three"), @"
+    assert_snapshot!(play.says("main", "three"), @r#"
     settle main.1.3 #1 $0.10: at main.1.1
-    main fails: no tag
+    main fails: no tag: the output ends with "three"; write <goto>STATE</goto> or <result>YOUR RESULT</result>
     ended: Failed
-    ");
+    "#);
 }
 
 #[test]
@@ -95,12 +98,12 @@ fn reminders_are_counted_per_visit() {
 fn reminder_keeps_its_place_in_the_queue() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 1).started();
     play.says("main", r#"<fork next="A">W</fork><fork next="A">W</fork>"#);
-    assert_snapshot!(play.says("main", "nothing"), @"
+    assert_snapshot!(play.says("main", "nothing"), @r#"
     settle main.2.1 #1 $0.10: at main.1.1
-    remind main (1): no tag
+    remind main (1): no tag: the output ends with "nothing"
     queue main.2.2 reminder at 1 for claude: resume main.1.1
     start main.2.2 #1 with $9.80: resume main.1.1
-    ");
+    "#);
     assert_snapshot!(play.scene(), @"
     Open: $0.20 spent, $9.80 reserved
     main at A.md: runs with $9.80
@@ -135,8 +138,9 @@ fn scripts_are_not_reminded() {
         let failed = events.lines().find(|line| line.starts_with("main fails")).unwrap_or(&events);
         assert_eq!(failed, format!("main fails: {failure}"));
     };
-    check("no tag", "", "no tag");
-    check("no tag", "cannot find x", "no tag; stderr: cannot find x");
+    let printed = r#"no tag: the output ends with "hello"; write <goto>STATE</goto> or <result>YOUR RESULT</result>"#;
+    check("hello", "", printed);
+    check("hello", "cannot find x", &format!("{printed}; stderr: cannot find x"));
     let missing = r#"<goto>: there is no state "C" (the states are A.sh, B.md)"#;
     check("<goto>C</goto>", "", missing);
 }
@@ -203,26 +207,26 @@ fn denied_tool_follows_on_denied() {
 fn one_agents_failure_ends_that_agent_only() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.reminders = 0).started();
     play.says("main", r#"<fork next="A">W</fork><fork next="A">W</fork>"#);
-    assert_snapshot!(play.says("main_w1", "no tag"), @"
+    assert_snapshot!(play.says("main_w1", "no tag"), @r#"
     settle main_w1.1.1 #1 $0.10: at main_w1.1.1
-    main_w1 fails: no tag
-    ");
-    assert_snapshot!(play.scene(), @"
+    main_w1 fails: no tag: the output ends with "no tag"; write <goto>STATE</goto> or <result>YOUR RESULT</result>
+    "#);
+    assert_snapshot!(play.scene(), @r#"
     Open: $0.20 spent, $6.60 reserved
     main at A.md: runs with $3.30
-    main_w1 at W.md: failed: no tag
+    main_w1 at W.md: failed: no tag: the output ends with "no tag"; write <goto>STATE</goto> or <result>YOUR RESULT</result>
     main_w2 at W.md: runs with $3.30
-    ");
+    "#);
     play.says("main", "<result>mine</result>");
     assert_snapshot!(play.says("main_w2", "<result>theirs</result>"), @r#"
     settle main_w2.1.1 #1 $0.10: at main_w2.1.1
     main_w2 ends: "theirs"
     ended: Failed
     "#);
-    assert_snapshot!(play.scene(), @"
+    assert_snapshot!(play.scene(), @r#"
     Ended(Failed): $0.40 spent
-    main_w1 at W.md: failed: no tag
-    ");
+    main_w1 at W.md: failed: no tag: the output ends with "no tag"; write <goto>STATE</goto> or <result>YOUR RESULT</result>
+    "#);
 }
 
 #[test]

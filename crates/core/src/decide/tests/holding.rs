@@ -186,13 +186,13 @@ fn revived_workers_count_before_a_kept_fork() {
         play.says(worker, "no tag");
     }
     play.says("main", &format!("{TWO}{TWO}"));
-    assert_snapshot!(play.scene(), @"
+    assert_snapshot!(play.scene(), @r#"
     Ended(Failed): $0.50 spent
     main at A.md: failed: one message asks for 4 workers, and the limit is 3 agents
-    main_w1 at W.md: failed: no tag
-    main_w2 at W.md: failed: no tag
-    main_w3 at W.md: failed: no tag
-    ");
+    main_w1 at W.md: failed: no tag: the output ends with "no tag"; write <goto>STATE</goto> or <result>YOUR RESULT</result>
+    main_w2 at W.md: failed: no tag: the output ends with "no tag"; write <goto>STATE</goto> or <result>YOUR RESULT</result>
+    main_w3 at W.md: failed: no tag: the output ends with "no tag"; write <goto>STATE</goto> or <result>YOUR RESULT</result>
+    "#);
     play.settings.max_agents = 5;
     play.resume();
     assert_snapshot!(play.scene(), @"

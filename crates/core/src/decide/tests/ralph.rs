@@ -47,7 +47,11 @@ fn task() -> TurnFailure {
 }
 
 fn script() -> TurnFailure {
-    TurnFailure::Script { status: "exit status 1".into(), stderr: "2 tests failed".into() }
+    TurnFailure::Script {
+        status: "exit status 1".into(),
+        stderr: "2 tests failed".into(),
+        tag: None,
+    }
 }
 
 #[test]

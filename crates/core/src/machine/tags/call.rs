@@ -7,7 +7,7 @@ use crate::protocol::tags::Invoke;
 use crate::run::decision::Decision;
 use crate::run::event::{Event, StackChange};
 
-use super::resolve;
+use super::{resolve, resolve_follower};
 use crate::machine::blocked::Blocked;
 use crate::machine::limits::within_limits;
 use crate::machine::transition_context::TransitionContext;
@@ -20,7 +20,7 @@ pub(super) fn take(
     session: &Session,
 ) -> Result<(), Blocked> {
     let state = resolve(decision, tag, &invoke.target)?;
-    let return_to = resolve(decision, tag, &invoke.return_to)?;
+    let return_to = resolve_follower(decision, tag, &invoke.return_to)?;
     context.check(decision, tag, Some(&state), Some(&return_to))?;
     let to = within_limits(decision, context.agent, state).map_err(Blocked::Failed)?;
     if *session != Session::Fresh {

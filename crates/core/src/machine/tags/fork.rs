@@ -14,7 +14,7 @@ use crate::run::decision::{Decision, Entry};
 use crate::run::event::{Event, StackChange};
 use crate::value::Value;
 
-use super::resolve;
+use super::{resolve, resolve_follower};
 use crate::machine::blocked::Blocked;
 use crate::machine::limits::within_limits;
 use crate::machine::transition_context::TransitionContext;
@@ -98,7 +98,7 @@ fn next_of(
             handed.clone_from(input);
             Some(target.clone())
         } else if let Tag::Fork { next: Some(next), .. } = tag {
-            Some(resolve(decision, TagName::Fork, next)?)
+            Some(resolve_follower(decision, TagName::Fork, next)?)
         } else {
             None
         };

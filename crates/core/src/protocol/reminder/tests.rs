@@ -1,6 +1,7 @@
 use insta::assert_snapshot;
 
 use super::*;
+use crate::protocol::Untagged;
 
 fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
@@ -45,9 +46,13 @@ fn malformed(tag: TagName, why: &str) -> Malformed {
     Malformed { tag, why }
 }
 
+fn no_tag() -> Fault {
+    Fault::NoTag(Untagged { last_line: "Done.".to_owned(), ..Untagged::default() })
+}
+
 #[test]
-fn no_tag() {
-    assert_snapshot!(reminder(&Fault::NoTag, &anything()), @r#"
+fn message_without_a_tag() {
+    assert_snapshot!(reminder(&no_tag(), &anything()), @r#"
     Your message contains no transition tag, so the workflow cannot continue. (In code, a tag counts only if it is alone on its lines.)
 
     Do not repeat finished work. End your next message with exactly one of these tags, written as plain text, not in code:
@@ -63,7 +68,7 @@ fn no_tag() {
 
     STATE, RETURN, NEXT: one of START.md, REVIEW.md, publish.sh
     "#);
-    assert_snapshot!(reminder(&Fault::NoTag, &strict()), @r#"
+    assert_snapshot!(reminder(&no_tag(), &strict()), @r#"
     Your message contains no transition tag, so the workflow cannot continue. (In code, a tag counts only if it is alone on its lines.)
 
     Do not repeat finished work. End your next message with exactly one of these tags, written as plain text, not in code:
@@ -75,7 +80,7 @@ fn no_tag() {
 
     RETURN: one of REVIEW.md, RESEARCH.md, SUMMARY.md, ASK.md
     "#);
-    assert_snapshot!(reminder(&Fault::NoTag, &single()), @r#"
+    assert_snapshot!(reminder(&no_tag(), &single()), @r#"
     Your message contains no transition tag, so the workflow cannot continue. (In code, a tag counts only if it is alone on its lines.)
 
     Do not repeat finished work. End your next message with this tag, written as plain text, not in code:
@@ -140,12 +145,14 @@ fn a_result_that_was_mentioned() {
 fn a_target_that_does_not_resolve() {
     let fault = Fault::Unresolved {
         tag: TagName::Goto,
+        attribute: None,
         target: "REVEIW".to_owned(),
         why: "there is no state \"REVEIW\"; did you mean \"REVIEW.md\"?".to_owned(),
     };
     assert_snapshot!(complaint(&fault), @r#"The <goto> tag of your message leads nowhere: there is no state "REVEIW"; did you mean "REVIEW.md"?"#);
     let fault = Fault::Unresolved {
         tag: TagName::Goto,
+        attribute: None,
         target: "X".to_owned(),
         why: "\"X\" cannot be run on this platform".to_owned(),
     };
@@ -169,6 +176,7 @@ fn forbidden_by_the_policy() {
     let forbidden = |target: Option<&str>| Fault::Forbidden {
         tag: TagName::Fork,
         target: target.map(str::to_owned),
+        follower: None,
     };
     assert_snapshot!(complaint(&forbidden(None)), @"The <fork> tag of your message is not allowed here.");
     assert_snapshot!(complaint(&forbidden(Some("WORKER.md"))), @r#"The <fork> tag of your message, with the state "WORKER.md", is not allowed here."#);
@@ -190,7 +198,7 @@ fn denied_tools() {
 #[test]
 fn a_policy_that_allows_nothing() {
     let nothing = Allowance { choices: Vec::new(), states: strings(&["A.md"]) };
-    assert_snapshot!(reminder(&Fault::NoTag, &nothing), @r#"
+    assert_snapshot!(reminder(&no_tag(), &nothing), @r#"
     Your message contains no transition tag, so the workflow cannot continue. (In code, a tag counts only if it is alone on its lines.)
 
     The policy of this state allows no tag: say so, and stop.
@@ -200,7 +208,7 @@ fn a_policy_that_allows_nothing() {
 #[test]
 fn long_lists_are_shortened() {
     let states: Vec<String> = (0..45).map(|n| format!("S{n}.md")).collect();
-    let text = reminder(&Fault::NoTag, &Allowance::everything(states.clone()));
+    let text = reminder(&no_tag(), &Allowance::everything(states.clone()));
     assert!(text.contains("S38.md, S39.md, … and 5 more\n"), "{text}");
     let routes: Vec<Route> =
         states.iter().map(|state| Route { target: Some(state.clone()), then: None }).collect();
@@ -211,7 +219,7 @@ fn long_lists_are_shortened() {
         ],
         states,
     };
-    let text = reminder(&Fault::NoTag, &allowed);
+    let text = reminder(&no_tag(), &allowed);
     let end = "<goto>S19.md</goto>\n… and 25 more <goto> tags\n<result>YOUR RESULT</result>\n";
     assert!(text.ends_with(end), "{text}");
     // As many as fit are all there is to say.
@@ -221,7 +229,7 @@ fn long_lists_are_shortened() {
         choices: vec![Choice { tag: TagName::Goto, routes: Routes::Only(routes) }],
         states: Vec::new(),
     };
-    let text = reminder(&Fault::NoTag, &allowed);
+    let text = reminder(&no_tag(), &allowed);
     assert!(text.ends_with("<goto>S38.md</goto>\n<goto>S39.md</goto>\n"), "{text}");
 }
 

@@ -8,6 +8,7 @@ use crate::reference::tags::{MAX_NAME_BYTES, grammar};
 
 /// A tag in the text, its end, and the position where reading continues.
 pub(super) struct Found {
+    pub(super) name: TagName,
     end: usize,
     /// The end of the opening.
     open: usize,
@@ -18,13 +19,13 @@ pub(super) struct Found {
 
 impl Found {
     /// A malformed tag with a target: reading continues right after its opening.
-    fn malformed(open: usize, end: usize) -> Self {
-        Self { end, open, resume_at: open, tag: None }
+    fn malformed(name: TagName, open: usize, end: usize) -> Self {
+        Self { name, end, open, resume_at: open, tag: None }
     }
 
     /// A malformed result: it covers everything up to its end.
-    fn uncertain(open: usize, end: usize) -> Self {
-        Self { end, open, resume_at: end, tag: None }
+    fn uncertain(name: TagName, open: usize, end: usize) -> Self {
+        Self { name, end, open, resume_at: end, tag: None }
     }
 
     /// Returns whether its last line contains nothing else but backticks.
@@ -106,13 +107,13 @@ fn targeted_at(text: &str, start: usize, name: TagName) -> Found {
     let (written, open) = match opening::attributes(text, after_name) {
         Ok(opening) => opening,
         // Nothing after the name is covered, so that a good tag right after it still counts.
-        Err(Broken { end: None }) => return Found::malformed(after_name, after_name),
+        Err(Broken { end: None }) => return Found::malformed(name, after_name, after_name),
         Err(Broken { end: Some(open) }) => {
             let end = closed_end(text, open, name).unwrap_or(open);
-            return Found::malformed(open, end);
+            return Found::malformed(name, open, end);
         }
     };
-    let malformed = || Found::malformed(open, closed_end(text, open, name).unwrap_or(open));
+    let malformed = || Found::malformed(name, open, closed_end(text, open, name).unwrap_or(open));
     let Some((close, end)) = closing_after(text, open, name) else {
         return malformed();
     };
@@ -124,7 +125,7 @@ fn targeted_at(text: &str, start: usize, name: TagName) -> Found {
         return malformed();
     };
     let tag = Tag { name, body: target.to_owned(), attributes: known };
-    Found { end, open, resume_at: end, tag: Some((tag, unknown)) }
+    Found { name, end, open, resume_at: end, tag: Some((tag, unknown)) }
 }
 
 /// Reads a tag whose payload is raw text.
@@ -140,10 +141,10 @@ fn payload_at(text: &str, start: usize, name: TagName, source: Source, code: &[b
         Err(broken) => broken.end.unwrap_or(after_name),
     };
     let Some((close, end)) = closing_after(text, open, name) else {
-        return Found::malformed(open, open);
+        return Found::malformed(name, open, open);
     };
     if (open..close).any(|at| opening::name_at(text, at, source) == Some(name)) {
-        return Found::uncertain(open, end);
+        return Found::uncertain(name, open, end);
     }
     let mut further = closing_after(text, end, name);
     while let Some((_, after)) = further.filter(|(at, _)| code[*at] && !code[close]) {
@@ -152,14 +153,14 @@ fn payload_at(text: &str, start: usize, name: TagName, source: Source, code: &[b
     if let Some((further, further_end)) = further
         && !(end..further).any(|at| !code[at] && opening::name_at(text, at, source).is_some())
     {
-        return Found::uncertain(open, further_end);
+        return Found::uncertain(name, open, further_end);
     }
     let meaning = opening.ok().and_then(|(written, _)| opening::meaning(name, written));
     let tag = meaning.map(|Meaning { known, unknown }| {
         let tag = Tag { name, body: text[open..close].to_owned(), attributes: known };
         (tag, unknown)
     });
-    Found { end, open, resume_at: end, tag }
+    Found { name, end, open, resume_at: end, tag }
 }
 
 /// Returns start and end of the next `</name>`, with optional whitespace before its `>`.

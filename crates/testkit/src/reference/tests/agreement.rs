@@ -86,10 +86,12 @@ fn core(text: &str, source: Source) -> Reading {
     let Ok(reading) = CoreReading::of(text, source, &mut store);
     let mut unknown_attributes = reading.unknown_attributes;
     unknown_attributes.sort();
+    let forks = reading.malformed.iter().filter(|malformed| malformed.tag == TagName::Fork);
     Reading {
         tags: reading.tags.iter().filter_map(Tag::plain).collect(),
         malformed: reading.malformed.len(),
-        in_code: reading.in_code,
+        malformed_forks: forks.count(),
+        in_code: reading.untagged.in_code,
         unknown_attributes,
     }
 }
@@ -98,6 +100,8 @@ fn core(text: &str, source: Source) -> Reading {
 fn naive(text: &str, source: Source) -> Reading {
     let mut reading = read(text, source).settled();
     reading.malformed = reading.malformed.min(CoreReading::MOST_MALFORMED);
+    // Core only remembers code in a text without any tag that counts.
+    reading.in_code &= reading.tags.is_empty() && reading.malformed == 0;
     let mut named: Vec<(TagName, String)> = Vec::new();
     for unknown in reading.unknown_attributes {
         if !named.contains(&unknown) {

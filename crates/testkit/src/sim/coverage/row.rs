@@ -147,7 +147,7 @@ const fn transition(tag: TagName, stack: &StackChange) -> &'static str {
 
 const fn reminder(fault: &Fault) -> &'static str {
     match fault {
-        Fault::NoTag => "remind no_tag",
+        Fault::NoTag(_) => "remind no_tag",
         Fault::SeveralTags { .. } => "remind several",
         Fault::Malformed(_) => "remind malformed",
         Fault::Unresolved { .. } => "remind unresolved",

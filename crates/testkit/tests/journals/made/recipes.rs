@@ -19,6 +19,7 @@ pub(super) const RECIPES: &[(&str, Recipe)] = &[
     ("client-chosen-sessions", states::client_chosen_sessions),
     ("warnings", states::warnings),
     ("faults", states::faults),
+    ("untagged", states::untagged),
     ("crossing-backends", states::crossing_backends),
     ("ralph-without-result", states::ralph_without_result),
     ("declared-failures", states::declared_failures),

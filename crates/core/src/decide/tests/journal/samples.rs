@@ -10,7 +10,7 @@ use crate::ids::StateName;
 use crate::prices::Price;
 use crate::protocol::Notice;
 use crate::protocol::tags::Invoke;
-use crate::protocol::{Fault, Malformed, ResultStatus, Stack, Tag, TagName};
+use crate::protocol::{Fault, Malformed, ResultStatus, Stack, Tag, TagName, Untagged};
 use crate::run::DiscardedCost;
 use crate::run::event::{Ending, Event, StackChange};
 use crate::run::input::{Input, Resume};
@@ -436,7 +436,7 @@ fn turn_events() -> Vec<Event> {
     };
     let mut events = vec![
         queued(Lane::Script, Prompt::Body, SessionPlan::Carry, None),
-        queued(claude(), Prompt::Reminder(Fault::NoTag), SessionPlan::Resume("s1".into()), None),
+        queued(claude(), Prompt::Reminder(no_tag()), SessionPlan::Resume("s1".into()), None),
         queued(claude(), Prompt::Body, SessionPlan::Fresh("s1".into()), Some(Notice::Revived)),
     ];
     let notices = [Notice::Interrupted, Notice::Retried, Notice::NewShare, Notice::SessionLost];
@@ -469,7 +469,12 @@ fn turn_failures() -> Vec<TurnFailure> {
         TurnFailure::Auth { why: why() },
         TurnFailure::Task { why: why() },
         TurnFailure::LostSession { session: "s1".into() },
-        TurnFailure::Script { status: "exit status 1".into(), stderr: "oh".into() },
+        TurnFailure::Script { status: "exit status 1".into(), stderr: "oh".into(), tag: None },
+        TurnFailure::Script {
+            status: "exit status 1".into(),
+            stderr: String::new(),
+            tag: Some(TagName::Goto),
+        },
         TurnFailure::OutputTooLarge { limit: 67_108_864, head: String::new(), tail: String::new() },
         TurnFailure::NotStarted { why: why() },
     ]
@@ -553,6 +558,7 @@ fn transition() -> Vec<Event> {
         model_of: None,
         forks: 0,
         instead_of: None,
+        implicit: false,
     };
     let frame = |model| Frame {
         state: "R.md".into(),
@@ -580,6 +586,7 @@ fn transition() -> Vec<Event> {
             model_of: None,
             forks: 3,
             instead_of: Some("LOOP.md".into()),
+            implicit: true,
         },
     ]
 }
@@ -620,22 +627,50 @@ fn first_tags() -> Vec<TagName> {
     vec![Goto, Reset, Call, Function, Fork, Result]
 }
 
+fn no_tag() -> Fault {
+    Fault::NoTag(Untagged {
+        in_code: true,
+        resembles: Some("GOTO".into()),
+        last_line: "Done.".into(),
+    })
+}
+
 fn faults() -> Vec<Fault> {
     vec![
-        Fault::NoTag,
+        no_tag(),
         Fault::SeveralTags { tags: first_tags(), count: 9 },
         Fault::Malformed(vec![malformed()]),
-        Fault::Unresolved { tag: TagName::Goto, target: "X".into(), why: "no such".into() },
+        Fault::Unresolved {
+            tag: TagName::Goto,
+            attribute: None,
+            target: "X".into(),
+            why: "no such".into(),
+        },
+        Fault::Unresolved {
+            tag: TagName::Call,
+            attribute: Some("return".into()),
+            target: "X".into(),
+            why: "no such".into(),
+        },
         Fault::NextDiffers { states: vec!["A.md".into(), "B.md".into()] },
         Fault::NoDirectory { tag: TagName::Reset, cd: "sub".into() },
-        Fault::Forbidden { tag: TagName::Goto, target: None },
-        Fault::Forbidden { tag: TagName::Goto, target: Some("X.md".into()) },
+        Fault::Forbidden { tag: TagName::Goto, target: None, follower: None },
+        Fault::Forbidden { tag: TagName::Goto, target: Some("X.md".into()), follower: None },
+        Fault::Forbidden {
+            tag: TagName::Call,
+            target: Some("X.md".into()),
+            follower: Some("Y.md".into()),
+        },
         Fault::Denied { tools: vec!["Bash".into()] },
     ]
 }
 
 fn failures() -> Vec<Failure> {
-    let protocol = |stderr: &str| Failure::Protocol { fault: Fault::NoTag, stderr: stderr.into() };
+    let protocol = |stderr: &str| Failure::Protocol {
+        fault: Box::new(no_tag()),
+        stderr: stderr.into(),
+        accepted: vec!["<goto>A</goto>".into()],
+    };
     vec![
         Failure::Turn(TurnFailure::Task { why: "no".into() }),
         protocol(""),
@@ -713,6 +748,7 @@ pub(super) fn named() -> Vec<Event> {
         model_of: claude(),
         forks: 0,
         instead_of: None,
+        implicit: false,
     };
     let failure = Failure::OtherBackend {
         state: "X.md".into(),

@@ -6,6 +6,7 @@ use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{BackendName, SessionId};
 use raymond_core::prices::Price;
+use raymond_core::protocol::TagName;
 use raymond_core::run::outcome::Outcome;
 use raymond_core::run::permissions::{Checks, Permissions};
 use raymond_core::run::settings::{ConfigHome, Pinning};
@@ -248,6 +249,36 @@ pub(super) fn faults() -> JournalBuilder {
     builder
 }
 
+/// Texts without a usable tag, and a script that fails after it printed one.
+pub(super) fn untagged() -> JournalBuilder {
+    let files = [
+        ("A.md", "Try."),
+        ("B.md", "---\nallowed_transitions: [{tag: goto, target: C}]\n---\nTry."),
+        ("C.sh", "true"),
+    ];
+    let mut builder =
+        JournalBuilder::states(&files).with(|settings| settings.reminders = 20).started();
+    for text in [
+        "",
+        "I would write `<goto>B</goto>` here.",
+        "<GOTO>B</GOTO>",
+        r#"<call return="NOWHERE">B</call>"#,
+        "<goto>B</goto>",
+        "I cannot do that.",
+    ] {
+        builder.says("main", text);
+    }
+    let failure = TurnFailure::Script {
+        status: "exit status 3".to_owned(),
+        stderr: String::new(),
+        tag: Some(TagName::Goto),
+    };
+    builder.fails("main", failure);
+    builder.resume(|_| {});
+    builder.says("main", "<result>done</result>");
+    builder
+}
+
 /// `max_visits` leads a return to a state of another backend.
 pub(super) fn crossing_backends() -> JournalBuilder {
     let files = [
@@ -311,7 +342,11 @@ pub(super) fn ralph_exhausted() -> JournalBuilder {
     builder.program = Program::Ralph(Ralph { until: Some("make check".to_owned()) });
     let mut builder = builder.with(|settings| settings.max_iterations = 1).started();
     builder.says("main", "not yet");
-    let failure = TurnFailure::Script { status: "exit status 2".to_owned(), stderr: String::new() };
+    let failure = TurnFailure::Script {
+        status: "exit status 2".to_owned(),
+        stderr: String::new(),
+        tag: None,
+    };
     builder.fails("main", failure);
     builder
 }
