@@ -1,8 +1,8 @@
 //! The backend for Claude Code: one client without a terminal per prompt.
 //!
 //! `headless` runs the client; this module defines its protocol. Raymond chooses every session id
-//! before the client starts. All decisions come from typed fields of the stream, never from prose
-//! or exit codes. Nothing here retries.
+//! before the client starts. Decisions come from typed fields of the stream, never from exit codes.
+//! Only an unknown session is recognized by its text. Nothing here retries.
 //!
 //! Start with `turn`, which folds the lines, and `outcome`, which turns the result into an answer.
 

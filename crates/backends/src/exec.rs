@@ -3,7 +3,8 @@
 //! A step is a text for `bash -c` (not a login shell), or a program with arguments. It works in the
 //! workspace and reads the given stdin or nothing. When it has ended, none of its descendants is
 //! left, neither after a timeout nor after an exit; after an exit they get a short grace period. A
-//! process that a server started for the step is found by its marker and ends with the run.
+//! process that is not a descendant, because a server that was already running started it for the
+//! step, is found by its marker and ends with the run.
 //!
 //! Output is bounded: the step is ended beyond [`STDOUT_MAX`], and only the last [`STDERR_MAX`]
 //! bytes of stderr are kept. The caller validates the output.

@@ -4,8 +4,7 @@
 //! START: "<goto>REVIEW</goto>"            # every visit, every turn
 //! REVIEW:                                 # a list goes by visit
 //!   - "<goto>FIX</goto>"
-//!   - ["no tag here", "<goto>FIX</goto>"] # a list within it by turn: the second answers a
-//!   reminder
+//!   - ["no tag here", "<goto>FIX</goto>"] # a list within it goes by turn (after a reminder)
 //!   - { text: "<result>ok</result>", cost: 0.02, delay: 100ms, expect: "diff" }
 //! FIX.md:                                 # numbers and "*" say the same in any order
 //!   1: { attempts: [{ fail: transient }, "<goto>REVIEW</goto>"] }

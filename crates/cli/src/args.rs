@@ -120,7 +120,7 @@ pub(crate) enum Command {
     /// Stop a run so that it can be resumed
     #[command(after_help = "Example:\n  raymond stop @last --after-turn")]
     Stop(Deferred<Stop>),
-    /// End a run permanently (`resume` cannot continue it)
+    /// End a run so that only `resume --truncate-to` can continue it
     #[command(after_help = "Example:\n  raymond cancel @last")]
     Cancel(Deferred<Cancel>),
     /// List the runs of this project

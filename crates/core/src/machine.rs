@@ -1,10 +1,10 @@
 //! The state language: how the end of a visit changes an agent.
 //!
 //! `states` reads the text of a finished turn, `transition` chooses its tags, and `tags` takes
-//! them. `work` is what its turn runs or sends. `limits` applies `max_visits`, `ralph` ends an
-//! iteration of a loop, and `revival` repeats a failed visit. The agents themselves are data in
-//! [`crate::agent`]; documents of steps are in [`crate::steps`]. Nothing here changes a run: all
-//! functions add events to a decision.
+//! them. `work` returns what the turn of a state runs or sends. `limits` applies `max_visits`,
+//! `ralph` ends an iteration of a loop, and `revival` repeats a failed visit. The agents themselves
+//! are data in [`crate::agent`]; documents of steps are in [`crate::steps`]. Nothing here changes a
+//! run: all functions add events to a decision.
 
 pub(crate) mod blocked;
 mod limits;

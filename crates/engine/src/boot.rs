@@ -2,8 +2,9 @@
 //!
 //! Clients do not sync their transcripts, so a power failure may lose the end of a transcript, or
 //! all of it. The costs in the rest are then only a lower bound: see
-//! `recovery::with_possible_cost`. Normally the file that names a client contains the boot in which
-//! it started. This module decides if that file is missing.
+//! `recovery::with_possible_cost`. Normally the file that names a client also names the boot in
+//! which the client started. If that file is missing, Raymond uses this module: it compares the
+//! time of the journal with the start of the machine.
 
 use std::fs;
 use std::path::Path;

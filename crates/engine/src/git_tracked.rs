@@ -2,8 +2,9 @@
 //!
 //! `.raymond/` contains a `.gitignore` for itself, so git never adds a run by accident. If the
 //! index lists a run, another person put it there, and it arrived with a clone, a pull or a branch.
-//! Its pinned scripts are their programs, which this user has not asked to start. If the index
-//! cannot be read, the run is refused too. The index is read directly: no `git` process is started.
+//! The pinned scripts of the run are programs of that person, and this user has not asked to start
+//! them. If the index cannot be read, the run is refused too. The index is read directly: no `git`
+//! process is started.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};

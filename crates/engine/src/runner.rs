@@ -2,7 +2,7 @@
 //!
 //! The runner decides nothing. It collects everything that has happened, passes it to the driver in
 //! one batch, and writes the result into the state file. However it ends, it first ends every
-//! process that it started. The decisions are in `raymond_core::run`; [`crate::driver`] commits
+//! process that it started. The decisions are in `raymond_core::decide`; [`crate::driver`] commits
 //! them; [`effect_runner`] starts the work that they ask for.
 
 mod active_runs;

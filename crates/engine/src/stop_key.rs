@@ -1,12 +1,14 @@
-//! The key of a request to end a run, which also contains the request.
+//! The key of a request to end a run.
+//!
+//! The key alone contains the whole request: on a full disk, the file of the request is empty and
+//! only its name, the key, arrives.
 
 use raymond_core::run::Input;
 use raymond_core::run::stop::{StopMode, StopOrigin};
 
 use crate::clock;
 
-/// Returns a new key. It contains the mode, because on a full disk the file of the request is empty
-/// and only its name arrives.
+/// Returns a new key that contains the mode.
 pub(crate) fn stop_key(mode: StopMode) -> String {
     let word = match mode {
         StopMode::AfterTurn => "after-turn",

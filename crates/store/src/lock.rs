@@ -1,9 +1,10 @@
 //! The lock of a run: an advisory lock on a file, which also contains the owner.
 //!
 //! On one host the kernel's lock decides, and the kernel frees it when the owner dies. Across
-//! hosts, where that lock may not work, the owner inside the file decides. The owner clears it when
-//! it releases the lock. A child process inherits the lock until its `exec`, so if an owner dies
-//! while it starts a process, the lock stays taken for a moment. A taker waits for that moment.
+//! hosts, where that lock may not work, the owner that the file names decides. A process that
+//! releases the lock removes its entry from the file. A child process inherits the lock until its
+//! `exec`, so if an owner dies while it starts a process, the lock stays taken for a moment. A
+//! taker waits for that moment.
 
 use std::fs::TryLockError;
 use std::io;

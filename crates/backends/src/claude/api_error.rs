@@ -1,8 +1,9 @@
 //! The API error that a client reported before the end of a round.
 //!
-//! The message about a usage limit contains the answer to the refused request. A request that was
-//! only too early has no such record. In that case the server named a delay and the client waited
-//! for it, so the delay is in the lines about retries.
+//! When a usage limit is reached, the server's refusal contains the time at which the limit ends,
+//! and so does the client's error message. A refusal because of a short rate limit, such as one for
+//! each minute, names only a delay. The client waits for that delay before it tries again, so the
+//! delay is in the client's lines about retries.
 
 use raymond_core::time::{Span, Timestamp};
 

@@ -1,7 +1,6 @@
-//! The outcome of a turn, decided by typed fields only, never by an exit code or by prose.
+//! The outcome of a turn, decided by typed fields, never by an exit code.
 //!
-//! The only exception is the message for an unknown session, because the client has no typed field
-//! for it.
+//! Only an unknown session is recognized by its text, because the client has no typed field for it.
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::prices::Prices;

@@ -1,8 +1,8 @@
 //! The outcome of a turn, decided by typed fields of the stream and the rollout, never by an exit
 //! code.
 //!
-//! The only exception is one sentence on stderr, about an unknown thread, because the client
-//! reports it nowhere else.
+//! Five reports of the client have no type, so Raymond recognizes them by their text: an unknown
+//! thread (a sentence on stderr) here, and the others in `error_class`.
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;

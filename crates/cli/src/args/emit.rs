@@ -33,10 +33,10 @@ pub(crate) struct Emit {
     /// Print this tag
     #[arg(value_enum, value_name = "TAG")]
     pub(crate) tag: EmittedTag,
-    /// Name the state that the tag leads to; for a result, its text
+    /// Name the state that the tag leads to; for `result`, pass its text
     #[arg(value_name = "STATE")]
     pub(crate) state: Option<String>,
-    /// Pass this text to the state; for a result, its text
+    /// Pass this text to the state; for `result`, pass it as the result
     #[arg(long, value_name = "TEXT", conflicts_with = "input_file")]
     pub(crate) input: Option<String>,
     /// Read that text from a file (`-` reads stdin)

@@ -4,8 +4,7 @@
 //! [`calls`] kills before and after system calls that change something; [`moments`] kills at random
 //! times; [`signals`] suspends and continues owners; [`disks`] fills the disk. All of them use the
 //! same [`scene`]s. Each test prints its seed: `KILL_SEED=N` repeats it as far as timing allows,
-//! and
-//! `KILL_CYCLES=N` makes it longer.
+//! and `KILL_CYCLES=N` makes it longer.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]

@@ -1,7 +1,7 @@
 //! Conditions: `exists`, `eq`, `ne`, `gt`, `lt` on a path.
 //!
-//! A path without a value makes every test false except `ne`. Null does not exist. Numbers are
-//! compared exactly by value: 1 equals 1.0, and no integer is rounded through a float.
+//! A path without a value makes every test false except `ne`. `exists` is false for null, too.
+//! Numbers are compared exactly by value: 1 equals 1.0, and no integer is rounded through a float.
 
 use std::cmp::Ordering;
 

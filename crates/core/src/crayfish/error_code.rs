@@ -104,7 +104,7 @@ impl ErrorCode {
                 "the workspace is missing, or is not a directory that can be used"
             }
             Self::UnaskedOutput => {
-                "`agentOutputs` or `attempts` names a step or an attempt that Raymond has not requested"
+                "an entry of `agentOutputs` or `attempts` fits no step, or is for another run, a missing run or a future attempt"
             }
             Self::UnknownName => {
                 "an expression or `inputFrom` leads to no value when its step is reached"

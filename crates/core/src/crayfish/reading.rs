@@ -1,10 +1,10 @@
 //! Strict reading of JSON text.
 //!
-//! The result is an ordinary [`Value`]. It accepts the same texts as `serde_json`, except that a
-//! repeated key is an error, because half of the object would be lost, and that the depth limit is
-//! [`LEVELS`] or a little more instead of 128. Every error names line, column and JSON pointer.
-//! Nothing here recurses and time is linear, so hostile text costs no more than its length.
-//! Numbers beyond 64 bits become the nearest float; those beyond a float are errors.
+//! The result is an ordinary [`Value`]. The reader accepts the same texts as `serde_json`, with two
+//! exceptions. A repeated key is an error, because half of the object would be lost. The depth
+//! limit is [`LEVELS`] or a little more, not 128. Every error names line, column and JSON pointer.
+//! Nothing here recurses and time is linear, so hostile text costs no more than its length. Numbers
+//! beyond 64 bits become the nearest float; those beyond a float are errors.
 
 use serde_json::{Map, Value};
 

@@ -1,9 +1,10 @@
 //! Decides what follows from an iteration of a `ralph` loop.
 //!
-//! An iteration is a visit of the one prompt. A result ends the loop. With `--until` the command
-//! runs after every iteration, and the loop ends as soon as it passes: the payload of a result is
-//! carried through that visit as its input. Everything else, including most failures, leads to the
-//! prompt again in a fresh session. There is no stack, no policy and no reminder.
+//! An iteration is a visit of the one prompt. A result ends the loop. With `--until`, the command
+//! runs after each iteration, as a visit of its own, and the loop ends as soon as the command
+//! passes; only a failed result still ends the loop at once. The visit of the command gets the
+//! payload of a result as its input. Everything else, including most failures, leads to the prompt
+//! again in a fresh session. There is no stack, no policy and no reminder.
 
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::StateName;

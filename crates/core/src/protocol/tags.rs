@@ -4,9 +4,9 @@
 //! where the conversation continues. Policies, reminders and checks follow from it. How a tag is
 //! taken is in [`crate::machine::tags`]. Names are as written: resolving them needs the definition.
 //!
-//! A new tag needs its variants in this file, a file with its specification here, and a file that
-//! takes it there. Tests then ask for its rules in the reference (`testkit/reference/tags.rs`) and
-//! for a golden journal.
+//! A new tag needs its variants in this file, a file with its specification in `protocol/tags`, and
+//! a file in `machine/tags` that takes the tag. Tests then ask for its rules in the reference
+//! (`testkit/reference/tags.rs`) and for a golden journal.
 
 pub(super) mod attributes;
 mod call;

@@ -1,7 +1,7 @@
-//! Lines of a journal: a header, then one record for each batch of steps.
+//! Lines of a journal: a header, then one record for each batch of inputs.
 //!
-//! All steps of a record become durable together or not at all. Checksums and files are the concern
-//! of `store::journal`.
+//! A record consists of *record steps*: each is one input with its events. All steps of a record
+//! become durable together or not at all. Checksums and files are the concern of `store::journal`.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
 //! Lines for people: the same in a live console and in `show`.
 //!
-//! A pure function of a [`ViewEvent`], without memory. A line says for whom it is: the console
-//! shows some facts itself, so only readers of a past run get their lines. Texts for a status are
-//! in [`super::why`].
+//! A pure function of a [`ViewEvent`], without memory. Each line has an audience. The console shows
+//! some facts in another way, so the lines about these facts are only for readers of a past run.
+//! Texts for a status are in [`super::why`].
 
 use std::fmt;
 

@@ -1,8 +1,9 @@
 //! The names of variables in a workflow: those that no state uses, and those that nothing sets.
 //!
-//! A variable that no state uses is a mistyped `--var`: the state keeps the text without the value,
-//! so it is an error. A name in a prompt that nothing sets is only a warning, because a fork may
-//! set any attribute. The values of names in one visit are in [`super::template::bindings`].
+//! A variable that no state uses is probably a mistyped `--var`. It is an error, because the prompt
+//! that should use it would be sent with an unfilled `{{name}}`. A name in a prompt that nothing
+//! sets is only a warning, because a fork may set any attribute. The values of names in one visit
+//! are in [`super::template::bindings`].
 
 use std::collections::{BTreeMap, BTreeSet};
 

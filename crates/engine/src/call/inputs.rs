@@ -1,8 +1,9 @@
 //! The inputs of a call: outputs of agent steps, checked by their schemas, and earlier results.
 //!
 //! An output may come under a request id (`run:key:attempt`), a key or the id of a step. This
-//! module decides which attempt it is for, refuses outputs that no step has asked for, and reports
-//! outputs that were not used. `raymond_core::crayfish` decides what a run does with them.
+//! module decides which attempt it is for, refuses outputs for a future attempt or a missing run,
+//! and reports outputs that were not used. `raymond_core::crayfish` decides what a run does with
+//! them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

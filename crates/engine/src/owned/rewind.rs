@@ -1,9 +1,9 @@
 //! Rewinds a run to one of its records, and discards the records after it.
 //!
 //! The money of discarded turns stays spent, so their costs are read from the records and from
-//! transcripts before the journal is changed. The last record to keep is followed by one that
-//! records the rewind; both changes are one atomic step. Discarded records are moved to another
-//! file, not deleted. The rules for costs are in `raymond_core::run` (`DiscardedTail`).
+//! transcripts before the journal is changed. Removing the later records and appending the record
+//! of the rewind are one atomic step. Discarded records are moved to another file, not deleted. The
+//! rules for costs are in `raymond_core::run` (`DiscardedTail`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

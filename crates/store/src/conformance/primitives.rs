@@ -1,4 +1,4 @@
-//! The operations of the port.
+//! The operations of the interface to files, [`Disk`](crate::disk::Disk).
 
 use std::fs::TryLockError;
 use std::io::ErrorKind;

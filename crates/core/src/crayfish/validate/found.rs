@@ -1,4 +1,5 @@
-//! Finds the schemas of a document even if it has mistakes, so that both are reported together.
+//! Finds the schemas of a document even if the document has mistakes, so that Raymond reports these
+//! mistakes together with the mistakes in the schemas.
 
 use serde_json::Value;
 

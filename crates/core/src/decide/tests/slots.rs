@@ -1,4 +1,4 @@
-//! Slots: first come, first served, lane by lane.
+//! Slots: first come, first served, in one queue (*lane*) for scripts and one for each backend.
 
 use insta::assert_snapshot;
 

@@ -3,9 +3,8 @@
 //! A problem in an attribute does not stop the reading: the opening still ends at its own `>`, so
 //! that a tag inside a quoted value is never read as a tag. Only an opening that cannot end (at a
 //! `<`, at an unexpected quote, at the end of the text) is abandoned, and the scan continues after
-//! its name. This stays linear: of all openings that begin before some byte and are still being
-//! read there, one may be outside quotes, one in `"` and one in `'`. Any further opening ended at
-//! the `<` of the next one.
+//! its name. This stays linear: each byte is read for at most three openings, one that is outside
+//! quotes there, one inside `"` and one inside `'`. An opening outside quotes ends at the next `<`.
 
 use memchr::memchr;
 

@@ -2,9 +2,9 @@
 //!
 //! The payload is raw. The first close after an opening ends it, in code or not, because the
 //! payload may contain half a code block. The payload is uncertain if a second opening precedes
-//! that close, or if a further close follows it before any other opening. Code matters here too:
-//! after a close outside code, tags in code are text; a close inside code may be a quotation, so
-//! any further close makes the payload uncertain.
+//! that close, or if a further close follows it before any other opening. Code decides which closes
+//! are *further* ones: after a close outside code, closes in code do not count; after a close
+//! inside code, which may be a quotation, every close counts.
 
 use std::ops::Range;
 

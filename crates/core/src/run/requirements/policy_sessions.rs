@@ -2,8 +2,9 @@
 //!
 //! A prompt has had a turn when it emits a tag, so its backend has the conversation that `goto`,
 //! `call`, a `return` or a `next` continues. An entry that names a prompt of another backend can
-//! therefore never be taken, which is an error. A policy that allows any state names none. A `then`
-//! may be reached with a fresh conversation, so it is only a warning.
+//! therefore never be taken, which is an error. A policy that allows any state names no prompt, so
+//! it is not checked here. A `then` may be reached with a fresh conversation, so it is only a
+//! warning.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,8 @@
 //! The prompts of a run, grouped by the backend that answers them.
 //!
-//! A finding about a whole run names the states that it concerns, and the other states, into whose
-//! frontmatter the user can move the setting.
+//! A finding about a whole run names the states of the backend that it concerns. It also names the
+//! states of the other backends, because the user can write the setting into their frontmatter
+//! instead.
 
 use std::collections::BTreeMap;
 
