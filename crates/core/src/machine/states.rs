@@ -148,7 +148,7 @@ fn with_states(decision: &Decision<'_>, fault: Fault) -> Fault {
     Fault::Unresolved { tag, attribute, target, why }
 }
 
-/// Returns a few tags that the agent may write, for a fault that does not say what would work.
+/// Returns a few tags that the agent may write, for a fault that names no alternative.
 fn accepted(decision: &Decision<'_>, agent: &Agent, fault: &Fault) -> Vec<String> {
     match fault {
         Fault::NoTag(_) | Fault::Forbidden { .. } => {}

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_no_lookalikes() {
+    fn long_name_resembles_nothing() {
         let text = format!("<{}>", "a".repeat(1_000));
         assert_eq!(Untagged::of(&text, false).resembles, None);
     }
