@@ -203,28 +203,39 @@ fn footer(view: &RunView, scene: &Scene, columns: usize) -> String {
         (Course::Ahead, Interrupt::Leaves) => Some("Ctrl-C leaves it running"),
     };
     let parts = [
-        Some(money),
-        reserved,
-        number(running, "running"),
-        number(queued, "queued"),
-        number(waiting, "waiting"),
-        Some(in_seconds(between(view.totals.driven_since, scene.now))),
-        workers,
-        interrupt.map(str::to_owned),
+        (Part::Money, Some(money)),
+        (Part::Reserved, reserved),
+        (Part::Running, number(running, "running")),
+        (Part::Queued, number(queued, "queued")),
+        (Part::Waiting, number(waiting, "waiting")),
+        (Part::Age, Some(in_seconds(between(view.totals.driven_since, scene.now)))),
+        (Part::Workers, workers),
+        (Part::Interrupt, interrupt.map(str::to_owned)),
     ];
     // The first parts to omit: the others show how the run continues.
-    let omitted: [&[usize]; 3] = [&[], &[RESERVED], &[RESERVED, WORKERS]];
+    let omitted: [&[Part]; 3] = [&[], &[Part::Reserved], &[Part::Reserved, Part::Workers]];
     let texts = omitted.map(|omitted| {
-        let kept = parts.iter().enumerate().filter(|(place, _)| !omitted.contains(place));
-        joined(kept.filter_map(|(_, part)| part.as_deref()), columns)
+        let kept = parts.iter().filter(|(part, _)| !omitted.contains(part));
+        joined(kept.filter_map(|(_, text)| text.as_deref()), columns)
     });
     let fits = |text: &&(String, bool)| text.1;
     texts.iter().find(fits).unwrap_or(&texts[2]).0.clone()
 }
 
-/// The places of two parts of the footer.
-const RESERVED: usize = 1;
-const WORKERS: usize = 6;
+/// A part of the footer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Money,
+    Reserved,
+    Running,
+    Queued,
+    Waiting,
+    /// The time since the start or the last resume.
+    Age,
+    Workers,
+    /// The effect of Ctrl-C.
+    Interrupt,
+}
 
 /// Joins parts as far as they fit, and returns whether all do.
 fn joined<'p>(parts: impl Iterator<Item = &'p str>, columns: usize) -> (String, bool) {
