@@ -64,9 +64,10 @@ struct ListedRun {
 
 impl ListedRun {
     fn of(project: &Project, look: &Inspection) -> Self {
-        let view = look.head.view();
+        let summary = summary(project, look);
+        let view = summary.view(&look.head);
         let workflow = runs::relative_workflow(&view.workflow, project.root.project());
-        Self { summary: summary(project, look), workflow, view }
+        Self { summary, workflow, view }
     }
 
     fn matches(&self, flags: &List, now: Timestamp) -> bool {

@@ -30,7 +30,7 @@ pub(super) fn report(
     let place = StatusSummary::of(head, status);
     let (columns, edge) = (terminal::width(), terminal::edge(&stderr()));
     let output = said.output;
-    let view = head.view();
+    let view = place.view(head);
     for line in (Summary { head, view: &view, place: &place, said, columns, edge }).lines() {
         streams::print_error_line(&styled(&line));
     }

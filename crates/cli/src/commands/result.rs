@@ -18,7 +18,7 @@ use super::write_stdout;
 
 /// Prints the object of a run, with the results of all ended agents.
 pub(super) fn print_run(head: &Head, place: &StatusSummary, blobs: &Blobs) -> Result<(), Failure> {
-    print_object(json::run(&head.view(), place), head, blobs)
+    print_object(json::run(&place.view(head), place), head, blobs)
 }
 
 /// Prints an object about a run, with the same results.

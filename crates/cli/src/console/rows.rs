@@ -112,7 +112,9 @@ impl Cells {
         let state = [state].into_iter().chain(row.item()).collect::<Vec<_>>().join(" ");
         let (mark, style) = match doing {
             Doing::Waiting(_) => ("·", AnsiColor::Yellow.on_default()),
-            Doing::Working(_) | Doing::Queued | Doing::Nothing => ("▸", Style::new()),
+            Doing::Working(_) | Doing::Queued | Doing::Interrupted | Doing::Nothing => {
+                ("▸", Style::new())
+            }
         };
         Self {
             mark,
@@ -184,7 +186,7 @@ impl Columns {
 /// Formats the footer, such as `$0.16 of $10.00 · 2 running · 1 waiting · 41s · Ctrl-C stops`;
 /// omits parts that do not fit.
 fn footer(view: &RunView, scene: &Scene, columns: usize) -> String {
-    let AgentCounts { running, queued, waiting } = view.tally();
+    let AgentCounts { running, queued, waiting, .. } = view.tally();
     let money = match view.cap() {
         Some(cap) => format!("{} of {cap}", view.spent),
         None => format!("{} spent", view.spent),
@@ -197,7 +199,7 @@ fn footer(view: &RunView, scene: &Scene, columns: usize) -> String {
     let number = |count: usize, word: &str| (count > 0).then(|| format!("{count} {word}"));
     let interrupt = match (view.course, scene.interrupt) {
         // The rows of an ended run are about to disappear: Ctrl-C has no effect on the run.
-        (Course::Ended, _) => None,
+        (Course::Ended | Course::Interrupted, _) => None,
         (Course::Stopping, _) => Some("stopping"),
         (Course::Ahead, Interrupt::Stops) => Some("Ctrl-C stops"),
         (Course::Ahead, Interrupt::Leaves) => Some("Ctrl-C leaves it running"),
