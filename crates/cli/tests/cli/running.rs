@@ -129,7 +129,7 @@ fn taken_run_id_is_rejected_or_continued() {
     project.raymond("run wf --replies replies.yaml --run-id r").says(
         2,
         "raymond: run r already exists
-        hint: choose another --run-id, or continue it: raymond resume r",
+        hint: choose another --run-id, or see it: raymond show r",
     );
     let again = "run wf --replies replies.yaml --run-id r --or-resume";
     project.raymond(again).prints("all good\n").says(0, "r: already completed; nothing was run");
