@@ -1,4 +1,5 @@
-//! Reports how a run ended: the result on stdout, the summary on stderr, and the exit code.
+//! Reports how a run ended: the result of a completed run on stdout, the summary on stderr, and the
+//! exit code.
 
 mod summary;
 
@@ -57,7 +58,7 @@ fn print_result(
         (true, _) => result::print_run(head, place, blobs),
         // With `--events`, stdout contains only lines of JSON.
         (false, true) => Ok(()),
-        (false, false) => result::print_main(head, blobs),
+        (false, false) => result::print_main(head, place.status, blobs),
     }
 }
 
