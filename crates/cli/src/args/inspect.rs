@@ -50,6 +50,9 @@ pub(crate) struct List {
     /// List only runs that started in the last DURATION, such as 7d
     #[arg(long, value_name = "DURATION")]
     pub(crate) since: Option<Span>,
+    /// List the runs of all projects of this user (see `raymond projects`)
+    #[arg(long, short)]
+    pub(crate) all: bool,
     /// Print one JSON array
     #[arg(long)]
     pub(crate) json: bool,

@@ -38,7 +38,7 @@ use crate::sanitize::sanitized;
 use crate::{config, runs, settings, strict_budget, workflows};
 
 use super::background::{self, DriveMode};
-use super::drive::drive;
+use super::drive::{drive, register};
 use super::resume;
 use first_line::first_line;
 
@@ -231,6 +231,7 @@ fn start_new(
         }
         created => created?,
     };
+    register(project, &asked, flags.output);
     if !flags.output.quiet {
         crate::say!("{line}");
     }
