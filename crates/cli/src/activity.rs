@@ -28,6 +28,7 @@ pub(crate) fn describe(row: &AgentRow, doing: &Doing, now: Timestamp, zone: &Tim
         }
         Doing::Waiting(Wait::Login(backend)) => format!("waits for a login to {backend}"),
         Doing::Queued => "queued".to_owned(),
+        Doing::Interrupted => "interrupted".to_owned(),
         Doing::Nothing => String::new(),
     }
 }

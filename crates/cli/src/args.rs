@@ -12,6 +12,7 @@ mod inspect;
 mod machine;
 mod mcp;
 mod overview;
+mod projects;
 #[cfg(test)]
 mod reference;
 mod run;
@@ -27,6 +28,7 @@ pub(crate) use inspect::{Attach, Cost, CostBy, List, Logs, RunArgument, Show};
 pub(crate) use machine::{Completions, Config, Demo, Doctor, Prune, Shell};
 pub(crate) use mcp::Mcp;
 pub(crate) use overview::{names_a_command, with_overview};
+pub(crate) use projects::{AddProject, ForgetProject, Projects, ProjectsCommand};
 pub(crate) use run::{BackgroundFlags, OutputFlags, Ralph, Resume, Run, Steps};
 pub(crate) use stop::{Cancel, Stop};
 
@@ -125,8 +127,11 @@ pub(crate) enum Command {
     Cancel(Deferred<Cancel>),
     /// List the runs of this project
     #[command(visible_aliases = ["ls", "ps"])]
-    #[command(after_help = "Example:\n  raymond list --json")]
+    #[command(after_help = "Example:\n  raymond list --status failed\n  raymond list --all --json")]
     List(Deferred<List>),
+    /// List the projects of this user
+    #[command(after_help = "Example:\n  raymond projects\n  raymond projects forget ~/old")]
+    Projects(Deferred<Projects>),
     /// Show the transcripts of turns
     #[command(after_help = "Example:\n  raymond logs @last --state REVIEW\n  raymond logs -f")]
     Logs(Deferred<Logs>),

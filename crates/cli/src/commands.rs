@@ -15,6 +15,7 @@ pub(crate) mod init;
 pub(crate) mod list;
 pub(crate) mod logs;
 pub(crate) mod mcp;
+pub(crate) mod projects;
 pub(crate) mod prune;
 pub(crate) mod ralph;
 pub(crate) mod replay;

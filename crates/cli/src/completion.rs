@@ -11,7 +11,9 @@ use std::ffi::OsStr;
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 
-use crate::examples;
+use raymond_engine::project::Project;
+
+use crate::{examples, known_projects};
 
 /// Completes a run, the last active one first.
 pub(crate) fn any_run() -> ArgValueCompleter {
@@ -63,6 +65,15 @@ pub(crate) fn example() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let names = examples::names();
         with_prefix(names.map(str::to_owned), current)
+    })
+}
+
+/// Completes the directory of a registered project.
+pub(crate) fn registered_project() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let projects = known_projects::registered().unwrap_or_default().projects;
+        let path = |project: &Project| project.root.project().to_str().map(str::to_owned);
+        with_prefix(projects.iter().filter_map(path), current)
     })
 }
 

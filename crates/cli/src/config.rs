@@ -23,6 +23,7 @@ use raymond_engine::project::Project;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::paths;
 
 use keys::{KEYS, NamedKey};
 
@@ -66,8 +67,8 @@ enum ConfigScope {
 
 /// Returns the paths of all configuration files, existing or not; later ones win.
 fn files(project: &Project) -> impl Iterator<Item = (ConfigScope, PathBuf)> {
-    let person =
-        user_config().map(|home| (ConfigScope::User, home.join("raymond").join("config.toml")));
+    let person = paths::user_directory("XDG_CONFIG_HOME", ".config")
+        .map(|home| (ConfigScope::User, home.join("raymond").join("config.toml")));
     let of_project = (ConfigScope::Project, project.root.project().join("raymond.toml"));
     person.into_iter().chain([of_project])
 }
@@ -91,16 +92,6 @@ pub(crate) fn config_files(project: &Project) -> Vec<ConfigFile> {
     files(project)
         .map(|(_, path)| ConfigFile { path: shown(&path), exists: path.exists() })
         .collect()
-}
-
-/// Returns the directory of the user's configuration.
-fn user_config() -> Option<PathBuf> {
-    let named = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-    // The XDG specification requires that a relative path is ignored.
-    named.filter(|path| path.is_absolute()).or_else(|| {
-        let home = std::env::var_os("HOME").map(PathBuf::from)?;
-        home.is_absolute().then(|| home.join(".config"))
-    })
 }
 
 /// Returns the path for display: relative if it is below the current directory.

@@ -156,10 +156,10 @@ pub(crate) fn denied(view: &RunView) -> serde_json::Value {
 
 /// Returns the numbers of agents and of workers.
 fn tally(view: &RunView) -> serde_json::Value {
-    let AgentCounts { running, queued, waiting } = view.tally();
+    let AgentCounts { running, queued, waiting, interrupted } = view.tally();
     let WorkerCounts { done, failed, total } = view.workers();
     json!({
-        "running": running, "queued": queued, "waiting": waiting,
+        "running": running, "queued": queued, "waiting": waiting, "interrupted": interrupted,
         "workers": { "done": done, "failed": failed, "total": total },
     })
 }
@@ -185,6 +185,7 @@ fn agent(view: &RunView, id: &AgentId, row: &AgentRow) -> serde_json::Value {
             Doing::Working(_) => Some("working"),
             Doing::Waiting(_) => Some("waiting"),
             Doing::Queued => Some("queued"),
+            Doing::Interrupted => Some("interrupted"),
             Doing::Nothing => None,
         },
         "since": row.summary.since.to_string(),

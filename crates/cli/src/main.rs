@@ -34,6 +34,7 @@ mod given_texts;
 mod health;
 mod interrupts;
 mod json;
+mod known_projects;
 mod local_time;
 mod next_command;
 mod paths;
@@ -91,6 +92,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Stop(stop) => commands::stop::stop(&stop),
         Command::Cancel(cancel) => commands::stop::cancel(&cancel),
         Command::List(list) => commands::list::list(&list),
+        Command::Projects(projects) => commands::projects::projects(&projects),
         Command::Logs(logs) => commands::logs::logs(&logs),
         Command::Cost(cost) => commands::cost::cost(&cost),
         Command::Config(config) => commands::config::config(&config),

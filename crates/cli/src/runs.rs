@@ -137,6 +137,12 @@ pub(crate) struct AllRuns {
     pub(crate) unreadable: Vec<RunId>,
 }
 
+impl AllRuns {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.looks.is_empty() && self.never_started.is_empty() && self.unreadable.is_empty()
+    }
+}
+
 /// Reads every run of the project.
 pub(crate) fn read_all(project: &Project) -> Result<AllRuns, Failure> {
     let mut all = AllRuns::default();

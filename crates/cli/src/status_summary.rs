@@ -11,7 +11,7 @@ use raymond_backends::process::Transcript;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::{Program, Run};
 use raymond_core::text::quoted;
-use raymond_core::view::{self, NextCommand, States, Status};
+use raymond_core::view::{self, NextCommand, RunView, States, Status};
 use raymond_engine::driver::Head;
 use raymond_engine::feed::TranscriptFollower;
 use raymond_engine::inspect::{Inspection, leftover_processes};
@@ -162,6 +162,13 @@ impl StatusSummary {
         let why = format!("{}; a resume needs {path}, which cannot be read: {error}", self.why);
         self.why = sanitized(&why);
         self
+    }
+
+    /// Returns the view of the run with this status. Only the status knows that the owner died, so
+    /// that no agent works any more.
+    pub(crate) fn view(&self, head: &Head) -> RunView {
+        let view = head.view();
+        if self.status == Status::Interrupted { view.without_owner() } else { view }
     }
 
     /// Adds retries of clients. It reads their transcripts, so `list` does not do it.

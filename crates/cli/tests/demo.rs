@@ -5,13 +5,15 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use raymond_testkit::private_command::private_command;
+
 fn demo(temporary: &Path, flags: &[&str]) -> Output {
     raymond(temporary).arg("demo").args(flags).env("TMPDIR", temporary).output().unwrap()
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test starts the program that it tests")]
+/// A command whose user has a home in `directory`. The tests check that nothing is written there.
 fn raymond(directory: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_raymond"));
+    let mut command = private_command(env!("CARGO_BIN_EXE_raymond"), &directory.join("home"));
     command.current_dir(directory);
     command
 }

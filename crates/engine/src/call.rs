@@ -24,9 +24,9 @@ use raymond_core::run::program::Answers;
 use raymond_core::run::{Ending, Input, Phase, Program, Run, Settings};
 use raymond_core::steps::answer::{GIVEN_UP, answer, attempts, results};
 use raymond_core::text::with_causes;
-use raymond_store::Root;
 use raymond_store::disk::{self, Memory};
 use raymond_store::lock::{self, Takeover};
+use raymond_store::{ProjectRegistry, Root};
 use tokio_util::sync::CancellationToken;
 
 use crate::abandoned;
@@ -56,6 +56,8 @@ pub struct Tool {
     pub workspaces: Workspaces,
     /// The settings of the runs of its calls.
     pub settings: Settings,
+    /// The registry that receives the projects of its runs; `None` if the user has none.
+    pub registry: Option<ProjectRegistry>,
 }
 
 /// The caller's connection to a running call.
@@ -246,6 +248,7 @@ impl Tool {
         };
         let (owned, mut inputs, call) = match OwnedRun::create(&project, prepared, launch) {
             Ok((owned, start)) => {
+                self.register(&project, new);
                 let call = call_inputs.call(&owned.head.run, new, &owned.blobs)?;
                 (owned, vec![start], call)
             }
@@ -317,6 +320,16 @@ impl Tool {
                 other("another document, or other schemas")
             }
             Some(_) | None => Ok(owned),
+        }
+    }
+
+    /// Adds the project of a run to the registry of the user.
+    fn register(&self, project: &Project, new: RunRecord) {
+        // A run without a record is in memory, and so is its project.
+        let registry = self.registry.as_ref().filter(|_| new == RunRecord::New);
+        if let (Some(registry), Some(directory)) = (registry, project.root.project().to_str()) {
+            // Ignored: only `raymond list --all` needs the registry.
+            registry.note(project.disk.as_ref(), directory, clock::now().0).ok();
         }
     }
 

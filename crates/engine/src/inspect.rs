@@ -80,13 +80,15 @@ pub fn inspect(project: &Project, run: &RunId) -> Result<Inspection, InspectErro
     Ok(Inspection { header, head, journal: read, owner, status })
 }
 
+/// The part of a record that contains its time.
+#[derive(Deserialize)]
+struct RecordTime {
+    at: Timestamp,
+}
+
 /// Returns when a run started, from its first record alone. The record is not verified: `None` and
 /// a wrong time are possible for a damaged journal.
 pub fn unverified_start(project: &Project, run: &RunId) -> Option<Timestamp> {
-    #[derive(Deserialize)]
-    struct FirstRecord {
-        at: Timestamp,
-    }
     // Bytes. A record contains texts of at most 16 KiB each; the first record has few of them.
     const BEGINNING: usize = 256 * 1024;
     let mut file = project.disk.open(&project.paths(run).journal, disk::Open::Read).ok()?;
@@ -95,7 +97,28 @@ pub fn unverified_start(project: &Project, run: &RunId) -> Option<Timestamp> {
     let read = file.read_at(0, &mut bytes).ok()?;
     // The first line is the header.
     let line = bytes[..read].split_inclusive(|byte| *byte == b'\n').nth(1)?;
-    Some(serde_json::from_slice::<FirstRecord>(line).ok()?.at)
+    Some(serde_json::from_slice::<RecordTime>(line).ok()?.at)
+}
+
+/// Returns when the last record of a run was written, from the end of its journal alone. `None`
+/// means that it has no record. The record is not verified, as in [`unverified_start`].
+pub fn unverified_last_activity(project: &Project, run: &RunId) -> Option<Timestamp> {
+    // Bytes. A last record that is longer than this is found in the whole journal.
+    const END: u64 = 64 * 1024;
+    let mut file = project.disk.open(&project.paths(run).journal, disk::Open::Read).ok()?;
+    let size = file.size().ok()?;
+    last_time(file.as_mut(), size.saturating_sub(END), size)
+        .or_else(|| last_time(file.as_mut(), 0, size))
+}
+
+/// Returns the time of the last record between two offsets of a journal.
+fn last_time(file: &mut dyn disk::Handle, start: u64, end: u64) -> Option<Timestamp> {
+    let mut bytes = vec![0; usize::try_from(end - start).ok()?];
+    let read = file.read_at(start, &mut bytes).ok()?;
+    // The header has no time, and a line that begins before `start` is not JSON.
+    let mut lines = bytes[..read].rsplit(|byte| *byte == b'\n');
+    let record = lines.find_map(|line| serde_json::from_slice::<RecordTime>(line).ok())?;
+    Some(record.at)
 }
 
 /// Returns the path of the snapshot if it can be trusted. A snapshot that came with the repository
@@ -183,23 +206,27 @@ mod tests {
 
     use raymond_core::run::start::Start;
     use raymond_core::run::{Event, Input, RecordStep, Settings, record};
+    use raymond_core::value::Value;
     use raymond_store::Root;
     use raymond_store::disk::Files;
 
     use super::*;
 
-    // proves: S20
-    #[test]
-    fn snapshot_from_the_repository_is_not_used() {
-        let place = tempfile::tempdir().unwrap();
-        let project = Project { disk: Arc::new(Files), root: Root::in_directory(place.path()) };
-        let run = RunId::new("r");
-        let paths = project.paths(&run);
+    /// Creates the journal of a run with these records.
+    fn journal(project: &Project, run: &RunId, records: &[Record]) -> Journal {
+        let paths = project.paths(run);
         project.root.ensure(&Files).unwrap();
         paths.ensure(&Files).unwrap();
         let header = Header { format: record::FORMAT, run: run.clone(), nonce: "n".into() };
         let header = serde_json::to_vec(&header).unwrap();
         let mut journal = Journal::create(Arc::new(Files), &paths.journal, &header).unwrap();
+        for record in records {
+            journal.append(&serde_json::to_vec(record).unwrap()).unwrap();
+        }
+        journal
+    }
+
+    fn started(run: &RunId, input: Option<String>) -> Record {
         let start = Start {
             run: run.clone(),
             nonce: "n".into(),
@@ -207,15 +234,49 @@ mod tests {
             scope: "w".to_owned(),
             manifest: "".into(),
             cwd: "/".to_owned(),
-            input: None,
+            input: input.map(Value::Inline),
             program: raymond_core::run::Program::States,
             settings: Settings::default(),
             backends: BTreeSet::new(),
         };
         let events = vec![Event::RunStarted(Box::new(start.clone()))];
         let steps = vec![RecordStep { cause: Input::Start(Box::new(start)), events }];
-        let record = Record { seq: 1, at: Timestamp(1), steps };
-        journal.append(&serde_json::to_vec(&record).unwrap()).unwrap();
+        Record { seq: 1, at: Timestamp(1), steps }
+    }
+
+    #[test]
+    fn last_activity_is_the_time_of_the_last_record() {
+        let place = tempfile::tempdir().unwrap();
+        let project = Project { disk: Arc::new(Files), root: Root::in_directory(place.path()) };
+        let record = |seq: u64, at: u64| Record { seq, at: Timestamp(at), steps: Vec::new() };
+        let check = |run: &str, records: &[Record], rest: &str, expected: Option<u64>| {
+            let run = RunId::new(run);
+            drop(journal(&project, &run, records));
+            let path = project.paths(&run).journal;
+            let mut text = std::fs::read_to_string(&path).unwrap();
+            text.push_str(rest);
+            std::fs::write(&path, text).unwrap();
+            let found = unverified_last_activity(&project, &run);
+            assert_eq!(found, expected.map(Timestamp), "{run}");
+        };
+        let first = || started(&"r".into(), None);
+        check("header", &[], "", None);
+        check("one", &[first()], "", Some(1));
+        check("three", &[first(), record(2, 5), record(3, 9)], "", Some(9));
+        check("torn", &[first(), record(2, 5)], "{\"seq\":3,\"at\":7", Some(5));
+        let long = started(&"r".into(), Some("x".repeat(200_000)));
+        check("long", &[long], "", Some(1));
+        assert_eq!(unverified_last_activity(&project, &"nobody".into()), None);
+    }
+
+    // proves: S20
+    #[test]
+    fn snapshot_from_the_repository_is_not_used() {
+        let place = tempfile::tempdir().unwrap();
+        let project = Project { disk: Arc::new(Files), root: Root::in_directory(place.path()) };
+        let run = RunId::new("r");
+        let (paths, record) = (project.paths(&run), started(&run, None));
+        let journal = journal(&project, &run, std::slice::from_ref(&record));
         let mut head = Head::empty();
         head.fold(&record);
         head.run.keys.insert("invented".to_owned());

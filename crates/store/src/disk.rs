@@ -52,6 +52,11 @@ pub trait Disk: Debug + Send + Sync {
     fn is_open_to_all(&self, _directory: &Path) -> io::Result<bool> {
         Ok(false)
     }
+    /// Returns when the file at `path` was written, in milliseconds since 1970. A link is not
+    /// followed and has no time. A disk without times returns `None`.
+    fn written_at(&self, _path: &Path) -> io::Result<Option<u64>> {
+        Ok(None)
+    }
     /// Gives the owner of a directory the permission to list and change it.
     fn make_dir_writable(&self, _directory: &Path) -> io::Result<()> {
         Ok(())

@@ -9,6 +9,7 @@ pub mod dice;
 pub mod fake_claude;
 pub mod journals;
 pub mod model;
+pub mod private_command;
 #[cfg(target_os = "linux")]
 pub mod ptrace;
 pub mod reference;

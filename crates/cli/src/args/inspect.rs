@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use raymond_core::time::Span;
+use raymond_core::view::Status;
 
 use super::OutputFlags;
 use crate::completion;
@@ -38,22 +39,10 @@ pub(crate) struct Show {
     pub(crate) json: bool,
 }
 
-/// The words of `Status::as_str`.
-const STATUSES: [&str; 8] = [
-    "running",
-    "waiting",
-    "completed",
-    "failed",
-    "over_budget",
-    "cancelled",
-    "stopped",
-    "interrupted",
-];
-
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// List only runs with this status (can be repeated)
-    #[arg(long, value_name = "STATUS", value_parser = STATUSES)]
+    #[arg(long, value_name = "STATUS", value_parser = Status::WORDS)]
     pub(crate) status: Vec<String>,
     /// List only runs of this workflow (its path or the end of it)
     #[arg(long, value_name = "WORKFLOW")]
@@ -61,6 +50,9 @@ pub(crate) struct List {
     /// List only runs that started in the last DURATION, such as 7d
     #[arg(long, value_name = "DURATION")]
     pub(crate) since: Option<Span>,
+    /// List the runs of all projects of this user (see `raymond projects`)
+    #[arg(long, short)]
+    pub(crate) all: bool,
     /// Print one JSON array
     #[arg(long)]
     pub(crate) json: bool,

@@ -10,7 +10,7 @@ use super::Arguments;
 /// The commands by purpose, in the order of the help.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["run", "ralph", "demo"]),
-    ("Look", &["list", "status", "why", "show", "logs", "cost", "attach", "wait"]),
+    ("Look", &["list", "projects", "status", "why", "show", "logs", "cost", "attach", "wait"]),
     ("Steer", &["resume", "stop", "cancel", "prune"]),
     ("Write", &["init", "emit", "config", "doctor", "replay", "completions"]),
     ("Serve", &["crayfish", "mcp"]),

@@ -5,12 +5,16 @@ use std::path::Path;
 use raymond_core::run::Input;
 use raymond_engine::backends::Backends;
 use raymond_engine::owned::OwnedRun;
+use raymond_engine::project::Project;
 use raymond_engine::runner::{self, DriveOutcome};
 use tokio::runtime::Runtime;
 
+use crate::args::OutputFlags;
+use crate::config::Layer;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupts::{self, SignalOwner};
+use crate::known_projects;
 
 use super::finish::finish;
 use super::report::{exit_code, report};
@@ -36,6 +40,15 @@ pub(super) fn drive(
         report(&head, status, &blobs, &said)?;
         Ok(exit_code(status, signal))
     })
+}
+
+/// Registers the project of a run that this process is about to drive. The run works without the
+/// registry, so a failure is only a detail.
+pub(super) fn register(project: &Project, config: &Layer, output: OutputFlags) {
+    let failed = known_projects::register(project, config);
+    if let Some(line) = failed.filter(|_| output.verbose) {
+        crate::say!("{line}");
+    }
 }
 
 /// Adds that the run can be resumed after an error of the machine.

@@ -22,7 +22,7 @@ use crate::console::{LineLayout, wrapped};
 use crate::examples::{self, EXAMPLES, Example};
 use crate::failure::Failure;
 use crate::sanitize::sanitized;
-use crate::{runs, terminal};
+use crate::{config, known_projects, runs, terminal};
 
 use super::{print_json, print_text};
 use client::Client;
@@ -37,7 +37,19 @@ pub(crate) fn init(flags: &Init) -> Result<u8, Failure> {
         Some(name) => copy(examples::find(name)?, flags)?,
         None => scaffold(flags)?,
     }
+    if !flags.list && !flags.dry_run {
+        register();
+    }
     Ok(0)
+}
+
+/// Registers the project of the new workflow. The files are written already, so a project that
+/// cannot be found, or whose configuration has mistakes, is left to the first run.
+fn register() {
+    let Ok(project) = runs::project() else { return };
+    let Ok(config) = config::load(&project) else { return };
+    // `init` has no --verbose, so a failure stays unreported, as in a usual run.
+    drop(known_projects::register(&project, &config));
 }
 
 fn list(flags: &Init) -> Result<(), Failure> {

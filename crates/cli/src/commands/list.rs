@@ -1,72 +1,138 @@
-//! `raymond list`: lists the runs of this project, the latest first.
+//! `raymond list`: lists the runs of this project or of all projects, the latest first.
 
+use std::cmp::Reverse;
 use std::io::IsTerminal as _;
 use std::path::Path;
 
+use raymond_core::ids::RunId;
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::view::{RunView, Status};
 use raymond_engine::clock;
 use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
+use serde_json::json;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::args::List;
 use crate::failure::{Failure, no_runs_in};
+use crate::known_projects::{self, KnownProjects};
 use crate::local_time::{age, between, date_time};
+use crate::paths::below_home;
 use crate::runs::AllRuns;
 use crate::sanitize::{pad, sanitized, truncate_end};
 use crate::status_summary::StatusSummary;
-use crate::{json, runs, terminal};
+use crate::{json as shapes, runs, terminal};
 
 use super::{print_json, print_text};
 
 pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
-    let project = runs::project()?;
-    let AllRuns { looks, never_started, unreadable } = runs::read_all(&project)?;
-    let is_empty = looks.is_empty() && unreadable.is_empty() && never_started.is_empty();
-    let rows: Vec<ListedRun> = looks
-        .iter()
-        .filter(|look| {
-            flags.status.is_empty()
-                || flags.status.iter().any(|status| status == look.status.as_str())
-        })
-        .map(|look| ListedRun::of(&project, look))
-        .filter(|row| row.matches(flags, clock::now()))
-        .collect();
+    let now = clock::now();
+    let mut listing =
+        if flags.all { of_all_projects(flags, now)? } else { of_project(flags, now)? };
+    // By recorded time and not by file time, which a copy or a resume changes.
+    listing.rows.sort_by_key(|row| Reverse(row.view.totals.started_at));
     if flags.json {
-        print_json(rows.iter().map(|row| json::run(&row.view, &row.summary)).collect())?;
+        print_json(listing.rows.iter().map(ListedRun::json).collect())?;
     } else {
-        print_text(&table(&rows, clock::now()))?;
+        print_text(&table(&listing.rows, &Column::shown(flags), now))?;
     }
-    if is_empty {
-        let none = no_runs_in(project.root.project());
+    if let Some(none) = listing.none {
         crate::say!("{none}; raymond run WORKFLOW starts one");
-    } else if rows.is_empty() && !looks.is_empty() {
+    } else if listing.rows.is_empty() && listing.is_any_readable {
         crate::say!("no run matches");
     }
     // On stderr, because stdout contains only data: with `--json` it must stay one array.
-    for run in &unreadable {
-        crate::say!("{run}: unreadable; see `raymond status {run}`");
-    }
-    for run in &never_started {
-        crate::say!("{run}: never started");
+    for problem in &listing.problems {
+        crate::say!("{problem}");
     }
     Ok(0)
+}
+
+/// The runs to list.
+#[derive(Default)]
+struct Listing {
+    rows: Vec<ListedRun>,
+    /// That there is no run at all, even an unreadable one.
+    none: Option<String>,
+    /// Whether any run was read, even if the filters reject it.
+    is_any_readable: bool,
+    /// Runs and projects that cannot be read.
+    problems: Vec<String>,
+}
+
+fn of_project(flags: &List, now: Timestamp) -> Result<Listing, Failure> {
+    let project = runs::project()?;
+    let mut listing = Listing::default();
+    let all = runs::read_all(&project)?;
+    listing.none = all.is_empty().then(|| no_runs_in(project.root.project()));
+    let AllRuns { looks, never_started, unreadable } = all;
+    listing.add(&project, &looks, flags, now);
+    listing.problems.extend(unlisted(&unreadable, &never_started));
+    Ok(listing)
+}
+
+/// Reads one project after the other, because the journals of all may not fit into memory.
+fn of_all_projects(flags: &List, now: Timestamp) -> Result<Listing, Failure> {
+    let KnownProjects { projects, problems } = known_projects::registered_and_current()?;
+    let mut listing = Listing { problems, ..Listing::default() };
+    let mut is_empty = true;
+    for project in &projects {
+        let place = below_home(project.root.project());
+        let all = match runs::read_all(project) {
+            Ok(all) => all,
+            // The other projects can still be listed.
+            Err(failure) => {
+                listing.problems.push(format!("{place}: {}", failure.message_and_hint().0));
+                continue;
+            }
+        };
+        is_empty &= all.is_empty();
+        let AllRuns { looks, never_started, unreadable } = all;
+        listing.add(project, &looks, flags, now);
+        let problems = unlisted(&unreadable, &never_started);
+        listing.problems.extend(problems.map(|problem| format!("{place}: {problem}")));
+    }
+    listing.none = is_empty.then(|| "the projects of this user have no runs".to_owned());
+    Ok(listing)
+}
+
+/// Names the runs that have no row.
+fn unlisted(unreadable: &[RunId], never_started: &[RunId]) -> impl Iterator<Item = String> {
+    let unreadable =
+        unreadable.iter().map(|run| format!("{run}: unreadable; see `raymond status {run}`"));
+    unreadable.chain(never_started.iter().map(|run| format!("{run}: never started")))
+}
+
+impl Listing {
+    /// Adds the runs of a project that match the filters.
+    fn add(&mut self, project: &Project, looks: &[Inspection], flags: &List, now: Timestamp) {
+        self.is_any_readable |= !looks.is_empty();
+        let is_wanted = |look: &&Inspection| {
+            flags.status.is_empty()
+                || flags.status.iter().any(|status| status == look.status.as_str())
+        };
+        let rows = looks.iter().filter(is_wanted).map(|look| ListedRun::of(project, look));
+        self.rows.extend(rows.filter(|row| row.matches(flags, now)));
+    }
 }
 
 /// A row of the list.
 struct ListedRun {
     view: RunView,
     summary: StatusSummary,
+    /// The directory of its project.
+    project: String,
     /// The workflow, relative to the project if it is inside.
     workflow: String,
 }
 
 impl ListedRun {
     fn of(project: &Project, look: &Inspection) -> Self {
-        let view = look.head.view();
-        let workflow = runs::relative_workflow(&view.workflow, project.root.project());
-        Self { summary: summary(project, look), workflow, view }
+        let summary = summary(project, look);
+        let view = summary.view(&look.head);
+        let directory = project.root.project();
+        let workflow = runs::relative_workflow(&view.workflow, directory);
+        Self { summary, project: directory.display().to_string(), workflow, view }
     }
 
     fn matches(&self, flags: &List, now: Timestamp) -> bool {
@@ -75,18 +141,25 @@ impl ListedRun {
         flags.since.as_ref().is_none_or(is_young) && flags.workflow.as_ref().is_none_or(is_wanted)
     }
 
-    /// Returns the cells in the order of [`HEADER`].
-    fn cells(&self, now: Timestamp) -> [String; 7] {
+    fn json(&self) -> serde_json::Value {
+        let mut object = shapes::run(&self.view, &self.summary);
+        object["project"] = json!(self.project);
+        object
+    }
+
+    /// Returns the cell of a column.
+    fn cell(&self, column: Column, now: Timestamp) -> String {
         let started = self.view.totals.started_at;
-        [
-            self.view.run.to_string(),
-            self.summary.status.to_string(),
-            date_time(started),
-            age(between(started, now)),
-            cost(&self.view),
-            sanitized(&self.workflow),
-            self.reason(),
-        ]
+        match column {
+            Column::Run => self.view.run.to_string(),
+            Column::Status => self.summary.status.to_string(),
+            Column::Started => date_time(started),
+            Column::Age => age(between(started, now)),
+            Column::Cost => cost(&self.view),
+            Column::Project => sanitized(&below_home(self.project.as_ref())),
+            Column::Workflow => sanitized(&self.workflow),
+            Column::Reason => self.reason(),
+        }
     }
 
     fn reason(&self) -> String {
@@ -122,24 +195,59 @@ fn summary(project: &Project, look: &Inspection) -> StatusSummary {
     if look.status == Status::Interrupted { summary.with_processes(look) } else { summary }
 }
 
-const HEADER: [&str; 7] = ["RUN", "STATUS", "STARTED", "AGE", "COST", "WORKFLOW", "REASON"];
+/// A column of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Run,
+    Status,
+    Started,
+    Age,
+    Cost,
+    Project,
+    Workflow,
+    Reason,
+}
+
+impl Column {
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Run => "RUN",
+            Self::Status => "STATUS",
+            Self::Started => "STARTED",
+            Self::Age => "AGE",
+            Self::Cost => "COST",
+            Self::Project => "PROJECT",
+            Self::Workflow => "WORKFLOW",
+            Self::Reason => "REASON",
+        }
+    }
+
+    /// Returns the columns to show, from left to right.
+    fn shown(flags: &List) -> Vec<Self> {
+        let mut columns = vec![Self::Run, Self::Status, Self::Started, Self::Age, Self::Cost];
+        columns.extend(flags.all.then_some(Self::Project));
+        columns.extend([Self::Workflow, Self::Reason]);
+        columns
+    }
+}
 
 /// ```text
 /// RUN           STATUS     STARTED               AGE   COST   WORKFLOW      REASON
 /// review-k3f9   completed  2026-11-19 10:05 CET  3m    $0.40  flows/review  main ended with …
 /// ```
-fn table(rows: &[ListedRun], now: Timestamp) -> String {
+fn table(rows: &[ListedRun], columns: &[Column], now: Timestamp) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let rows = rows.iter().map(|row| row.cells(now));
-    let rows: Vec<[String; 7]> = [HEADER.map(str::to_owned)].into_iter().chain(rows).collect();
+    let titles = columns.iter().map(|column| column.title().to_owned()).collect();
+    let cells = |row: &ListedRun| columns.iter().map(|column| row.cell(*column, now)).collect();
+    let rows: Vec<Vec<String>> = [titles].into_iter().chain(rows.iter().map(cells)).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
-    let widths: [usize; 7] = std::array::from_fn(width);
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
     // The reason may be long. Only a terminal would wrap it.
     let edge = std::io::stdout().is_terminal().then(terminal::width);
-    let line = |row: &[String; 7]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| pad(cell, width));
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| pad(cell, *width));
         let line = cells.collect::<Vec<_>>().join("  ");
         let line = line.trim_end();
         let shown = edge.map_or_else(|| line.into(), |edge| truncate_end(line, edge));

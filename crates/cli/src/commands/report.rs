@@ -1,4 +1,5 @@
-//! Reports how a run ended: the result on stdout, the summary on stderr, and the exit code.
+//! Reports how a run ended: the result of a completed run on stdout, the summary on stderr, and the
+//! exit code.
 
 mod summary;
 
@@ -30,7 +31,7 @@ pub(super) fn report(
     let place = StatusSummary::of(head, status);
     let (columns, edge) = (terminal::width(), terminal::edge(&stderr()));
     let output = said.output;
-    let view = head.view();
+    let view = place.view(head);
     for line in (Summary { head, view: &view, place: &place, said, columns, edge }).lines() {
         streams::print_error_line(&styled(&line));
     }
@@ -57,7 +58,7 @@ fn print_result(
         (true, _) => result::print_run(head, place, blobs),
         // With `--events`, stdout contains only lines of JSON.
         (false, true) => Ok(()),
-        (false, false) => result::print_main(head, blobs),
+        (false, false) => result::print_main(head, place.status, blobs),
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::io::IsTerminal as _;
 
+use raymond_core::view::Status;
 use raymond_engine::driver::Head;
 use raymond_engine::observe;
 use raymond_store::Blobs;
@@ -18,7 +19,7 @@ use super::write_stdout;
 
 /// Prints the object of a run, with the results of all ended agents.
 pub(super) fn print_run(head: &Head, place: &StatusSummary, blobs: &Blobs) -> Result<(), Failure> {
-    print_object(json::run(&head.view(), place), head, blobs)
+    print_object(json::run(&place.view(head), place), head, blobs)
 }
 
 /// Prints an object about a run, with the same results.
@@ -33,8 +34,12 @@ pub(super) fn print_object(
     write_stdout(&(json::text(&object, Layout::Indented) + "\n"))
 }
 
-/// Prints the result of `main`, if there is one.
-pub(super) fn print_main(head: &Head, blobs: &Blobs) -> Result<(), Failure> {
+/// Prints the result of `main` of a completed run, if there is one. A run that did not complete
+/// prints nothing: `raymond run flow > out` must not fill `out` with half a result or a reason.
+pub(super) fn print_main(head: &Head, status: Status, blobs: &Blobs) -> Result<(), Failure> {
+    if status != Status::Completed {
+        return Ok(());
+    }
     let Some(mut text) = of_main(head, blobs)? else { return Ok(()) };
     if !text.ends_with('\n') {
         text.push('\n');

@@ -36,7 +36,7 @@ use crate::paths::is_read_once;
 use crate::{config, json as shapes, runs, settings};
 
 use super::background::{self, DriveMode};
-use super::drive::drive;
+use super::drive::{drive, register};
 use super::{print_json, print_text};
 use already_ended::{after_rewind, end_cancelled, is_done, report_if_over};
 use edits::{EditDecision, Edits, decide_edits};
@@ -269,11 +269,18 @@ pub(super) fn resume_run(
     if !options.output.quiet {
         crate::say!("{run}: {}", plan.knowing(&owned.head.run, &inputs));
     }
-    // Behind the last plain line on stderr: from here on the console may draw live rows there.
-    let mut console = Console::new(options.output, Interrupt::Stops);
+    register(project, &config::load(project)?, options.output);
+    let console = console(&owned, options.output);
+    drive(&runtime, owned, backends, inputs, console)
+}
+
+/// Returns the console of a resumed run. It may draw live rows at once, so all plain lines must be
+/// on stderr already.
+fn console(owned: &OwnedRun, output: OutputFlags) -> Console {
+    let mut console = Console::new(output, Interrupt::Stops);
     // The feed contains only new records, so the rows start from the opened run.
     console.catch_up(&owned.head);
-    drive(&runtime, owned, backends, inputs, console)
+    console
 }
 
 /// Adds the backends of the earlier settings, which can read the transcripts of their clients.

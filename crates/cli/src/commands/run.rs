@@ -15,6 +15,7 @@ use raymond_core::run::settings::Pinning;
 use raymond_core::run::start_flags::StartFlags;
 use raymond_core::run::{Program, Ralph, Requirements, Settings};
 use raymond_core::text::quoted;
+use raymond_core::view::{Owner, Status};
 use raymond_core::workflow::{Definition, Reachability, template, variables};
 use raymond_engine::clock;
 use raymond_engine::launch::{Launch, LaunchError};
@@ -37,7 +38,7 @@ use crate::sanitize::sanitized;
 use crate::{config, runs, settings, strict_budget, workflows};
 
 use super::background::{self, DriveMode};
-use super::drive::drive;
+use super::drive::{drive, register};
 use super::resume;
 use first_line::first_line;
 
@@ -107,7 +108,7 @@ pub(super) fn start(mut flags: Run, program: &Program) -> Result<u8, Failure> {
     let run = run_id(given.map(String::as_str), &flags.workflow, program)?;
     // A generated id contains randomness and cannot exist yet, so only a given id is looked up.
     if flags.creation.id.is_some() && has_begun(&project, &run)? {
-        return resume_existing(&project, run, flags, &texts, program);
+        return resume_existing(&project, &run, flags, &texts, program);
     }
     start_new(&project, run, flags, &texts, program)
 }
@@ -115,26 +116,47 @@ pub(super) fn start(mut flags: Run, program: &Program) -> Result<u8, Failure> {
 /// Resumes an existing run if the user asked for that.
 fn resume_existing(
     project: &Project,
-    run: RunId,
+    run: &RunId,
     mut flags: Run,
     texts: &GivenTexts,
     program: &Program,
 ) -> Result<u8, Failure> {
     if !flags.creation.or_resume {
-        return Err(LaunchError::Exists(run).into());
+        return Err(id_in_use(project, run));
     }
     // Before the resume, which takes most settings from the journal: a different workflow or input
     // would be ignored silently.
-    check_same(project, &run, &flags, program)?;
+    check_same(project, run, &flags, program)?;
     if let Some(replies) = &texts.replies {
         // Paths of replies are part of the settings, but a pipe has none: compare the texts.
-        if std::fs::read(project.paths(&run).replies).ok().as_deref() != Some(replies.as_bytes()) {
+        if std::fs::read(project.paths(run).replies).ok().as_deref() != Some(replies.as_bytes()) {
             return Err(Failure::usage(format!("{run} started with different --replies"))
-                .hint(unchanged_hint(&run)));
+                .hint(unchanged_hint(run)));
         }
         flags.setting_flags.replies = None;
     }
-    resume::resume_run(project, &run, &resume::ResumeOptions::from_run(&flags, texts))
+    resume::resume_run(project, run, &resume::ResumeOptions::from_run(&flags, texts))
+}
+
+/// Refuses the id of an existing run, and names the command for that run.
+fn id_in_use(project: &Project, run: &RunId) -> Failure {
+    let offer = match runs::look(project, run).map(|seen| seen.status) {
+        // A resume would be refused: another process drives the run.
+        Ok(Status::Running | Status::Waiting(_, Owner::Alive)) => {
+            format!(", or follow it: raymond attach {run}")
+        }
+        Ok(Status::Completed) => format!(", or see it: raymond show {run}"),
+        Ok(Status::Cancelled) => String::new(),
+        Ok(
+            Status::Waiting(_, Owner::Gone)
+            | Status::Failed
+            | Status::OverBudget
+            | Status::Stopped
+            | Status::Interrupted,
+        )
+        | Err(_) => format!(", or continue it: raymond resume {run}"),
+    };
+    Failure::from(LaunchError::Exists(run.clone())).hint(format!("choose another --run-id{offer}"))
 }
 
 /// Checks everything, and only then creates the run.
@@ -208,10 +230,11 @@ fn start_new(
     let (owned, start) = match OwnedRun::create(project, prepared, launch) {
         // Another process created the run between the check and now.
         Err(LaunchError::Exists(run)) => {
-            return resume_existing(project, run, flags, texts, program);
+            return resume_existing(project, &run, flags, texts, program);
         }
         created => created?,
     };
+    register(project, &asked, flags.output);
     if !flags.output.quiet {
         crate::say!("{line}");
     }

@@ -21,7 +21,8 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let seen = runs::look(&project, &run)?;
     let blobs = project.blobs(&project.paths(&run));
     if flags.json {
-        let mut object = shapes::run(&seen.head.view(), &StatusSummary::seen(&project, &seen));
+        let summary = StatusSummary::seen(&project, &seen);
+        let mut object = shapes::run(&summary.view(&seen.head), &summary);
         object["records"] = json!(runs::records(&seen).collect::<Result<Vec<_>, _>>()?);
         result::print_object(object, &seen.head, &blobs)?;
         return Ok(0);

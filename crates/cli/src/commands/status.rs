@@ -51,7 +51,7 @@ pub(crate) fn status(flags: &RunArgument) -> Result<u8, Failure> {
 }
 
 fn text(seen: &Seen, summary: &StatusSummary, blobs: &Blobs) -> String {
-    let view = seen.head.view();
+    let view = summary.view(&seen.head);
     let mut lines = vec![
         format!("{}  {}", view.run, summary.status),
         format!("  {}", summary.why),
@@ -101,13 +101,18 @@ fn rehearsal(view: &RunView) -> String {
 
 /// Formats `2 running · 1 queued · 3 of 12 workers done, 1 failed`.
 fn tally(view: &RunView) -> Option<String> {
-    let AgentCounts { running, queued, waiting } = view.tally();
+    let AgentCounts { running, queued, waiting, interrupted } = view.tally();
     let number = |count: usize, word: &str| (count > 0).then(|| format!("{count} {word}"));
     let WorkerCounts { done, failed, total } = view.workers();
     let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
     let workers = (total > 0).then(|| format!("{done} of {total} workers done{failures}"));
-    let parts =
-        [number(running, "running"), number(queued, "queued"), number(waiting, "waiting"), workers];
+    let parts = [
+        number(running, "running"),
+        number(interrupted, "interrupted"),
+        number(queued, "queued"),
+        number(waiting, "waiting"),
+        workers,
+    ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(" · "))
 }
@@ -212,5 +217,9 @@ fn doing(view: &RunView, row: &AgentRow) -> String {
     }
     let now = clock::now();
     let words = activity::describe(row, &doing, now, &TimeZone::system());
+    if doing == Doing::Interrupted {
+        // The time at which the owner died is unknown, so there is no duration.
+        return format!("  {words}");
+    }
     format!("  {} for {}", sanitized(&words), in_seconds(between(row.summary.since, now)))
 }

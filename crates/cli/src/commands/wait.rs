@@ -1,4 +1,5 @@
-//! `raymond wait`: waits until a run has ended, then prints its result and exits with its code.
+//! `raymond wait`: waits until a run has ended, prints its result if it completed, and exits with
+//! its code.
 
 use raymond_core::view::Owner;
 use raymond_engine::request;
@@ -28,7 +29,7 @@ pub(crate) fn wait(flags: &RunArgument) -> Result<u8, Failure> {
         result::print_run(&seen.head, &summary, &blobs)?;
     } else {
         crate::say!("{run}: {status}: {}", summary.why);
-        result::print_main(&seen.head, &blobs)?;
+        result::print_main(&seen.head, status, &blobs)?;
     }
     Ok(status.exit_code())
 }

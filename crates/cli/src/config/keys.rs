@@ -170,6 +170,8 @@ keys! {
         .put(|settings, _| settings.permissions.checks = Checks::Skipped);
     environment: Slot<Option<Vec<String>>> = field!(VARIABLES, environment);
     config_home: Slot<ConfigHome> = field!(choice(), config_home);
+    // No setting of a run: `known_projects` reads it when a run starts.
+    registry: Slot<bool> = Setting::new(SWITCH).default(|_| Some(true));
     // The commands of clients, by the name of their backend.
     clients: Named<String> = Setting::new(COMMAND).sources(Sources::Clients);
     // `backends` puts the prices into the settings, because a run keeps those of its start.

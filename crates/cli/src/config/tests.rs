@@ -223,7 +223,7 @@ fn prices_are_tables() {
     check(
         "dangerously_skip_permissions = true",
         &[
-            "1:1: error: unknown key \"dangerously_skip_permissions\" (the keys are budget, strict_budget, model, effort, backend, replies, max_parallel, max_agents, reminders, retries, timeout, idle_timeout, no_wait, on_lost_session, interrupted_scripts, permission_mode, allow, deny, environment, config_home, claude, codex, prices, agents)",
+            "1:1: error: unknown key \"dangerously_skip_permissions\" (the keys are budget, strict_budget, model, effort, backend, replies, max_parallel, max_agents, reminders, retries, timeout, idle_timeout, no_wait, on_lost_session, interrupted_scripts, permission_mode, allow, deny, environment, config_home, registry, claude, codex, prices, agents)",
         ],
     );
 }

@@ -112,7 +112,9 @@ impl Cells {
         let state = [state].into_iter().chain(row.item()).collect::<Vec<_>>().join(" ");
         let (mark, style) = match doing {
             Doing::Waiting(_) => ("·", AnsiColor::Yellow.on_default()),
-            Doing::Working(_) | Doing::Queued | Doing::Nothing => ("▸", Style::new()),
+            Doing::Working(_) | Doing::Queued | Doing::Interrupted | Doing::Nothing => {
+                ("▸", Style::new())
+            }
         };
         Self {
             mark,
@@ -184,7 +186,7 @@ impl Columns {
 /// Formats the footer, such as `$0.16 of $10.00 · 2 running · 1 waiting · 41s · Ctrl-C stops`;
 /// omits parts that do not fit.
 fn footer(view: &RunView, scene: &Scene, columns: usize) -> String {
-    let AgentCounts { running, queued, waiting } = view.tally();
+    let AgentCounts { running, queued, waiting, .. } = view.tally();
     let money = match view.cap() {
         Some(cap) => format!("{} of {cap}", view.spent),
         None => format!("{} spent", view.spent),
@@ -197,34 +199,45 @@ fn footer(view: &RunView, scene: &Scene, columns: usize) -> String {
     let number = |count: usize, word: &str| (count > 0).then(|| format!("{count} {word}"));
     let interrupt = match (view.course, scene.interrupt) {
         // The rows of an ended run are about to disappear: Ctrl-C has no effect on the run.
-        (Course::Ended, _) => None,
+        (Course::Ended | Course::Interrupted, _) => None,
         (Course::Stopping, _) => Some("stopping"),
         (Course::Ahead, Interrupt::Stops) => Some("Ctrl-C stops"),
         (Course::Ahead, Interrupt::Leaves) => Some("Ctrl-C leaves it running"),
     };
     let parts = [
-        Some(money),
-        reserved,
-        number(running, "running"),
-        number(queued, "queued"),
-        number(waiting, "waiting"),
-        Some(in_seconds(between(view.totals.driven_since, scene.now))),
-        workers,
-        interrupt.map(str::to_owned),
+        (Part::Money, Some(money)),
+        (Part::Reserved, reserved),
+        (Part::Running, number(running, "running")),
+        (Part::Queued, number(queued, "queued")),
+        (Part::Waiting, number(waiting, "waiting")),
+        (Part::Age, Some(in_seconds(between(view.totals.driven_since, scene.now)))),
+        (Part::Workers, workers),
+        (Part::Interrupt, interrupt.map(str::to_owned)),
     ];
     // The first parts to omit: the others show how the run continues.
-    let omitted: [&[usize]; 3] = [&[], &[RESERVED], &[RESERVED, WORKERS]];
+    let omitted: [&[Part]; 3] = [&[], &[Part::Reserved], &[Part::Reserved, Part::Workers]];
     let texts = omitted.map(|omitted| {
-        let kept = parts.iter().enumerate().filter(|(place, _)| !omitted.contains(place));
-        joined(kept.filter_map(|(_, part)| part.as_deref()), columns)
+        let kept = parts.iter().filter(|(part, _)| !omitted.contains(part));
+        joined(kept.filter_map(|(_, text)| text.as_deref()), columns)
     });
     let fits = |text: &&(String, bool)| text.1;
     texts.iter().find(fits).unwrap_or(&texts[2]).0.clone()
 }
 
-/// The places of two parts of the footer.
-const RESERVED: usize = 1;
-const WORKERS: usize = 6;
+/// A part of the footer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Money,
+    Reserved,
+    Running,
+    Queued,
+    Waiting,
+    /// The time since the start or the last resume.
+    Age,
+    Workers,
+    /// The effect of Ctrl-C.
+    Interrupt,
+}
 
 /// Joins parts as far as they fit, and returns whether all do.
 fn joined<'p>(parts: impl Iterator<Item = &'p str>, columns: usize) -> (String, bool) {

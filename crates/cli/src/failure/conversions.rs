@@ -243,8 +243,9 @@ impl From<GitTracked> for Failure {
 impl From<LaunchError> for Failure {
     fn from(error: LaunchError) -> Self {
         match error {
-            LaunchError::Exists(run) => Self::usage(format!("run {run} already exists"))
-                .hint(format!("choose another --run-id, or continue it: raymond resume {run}")),
+            LaunchError::Exists(run) => {
+                Self::usage(format!("run {run} already exists")).hint("choose another --run-id")
+            }
             LaunchError::Own(error) => error.into(),
             LaunchError::Blobs(error) => error.into(),
         }

@@ -84,7 +84,7 @@ fn failed_agent_does_not_fail_the_other_one() {
         ("END", "fake: say <result>done</result>"),
     ]);
     let output = stage.run("--max-parallel 1");
-    output.prints("done\n").mentions(1, &["main_bad1"]);
+    output.prints("").mentions(1, &["main_bad1", "  results  main  done\n"]);
     assert_eq!(stage.project.state("r")["results"], json!({ "main": "done" }));
 }
 

@@ -122,6 +122,7 @@ allow                Bash(make:*)             raymond.toml:2
 deny                 -                        default
 environment          inherit                  default
 config_home          shared                   default
+registry             true                     default
 claude               no-such-client           RAYMOND_CLAUDE
 codex                codex                    default
 ",

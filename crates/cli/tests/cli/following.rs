@@ -150,7 +150,7 @@ fn failed_background_start_leaves_nothing() {
     project
         .raymond("run wf --run-id r -d")
         .prints("")
-        .mentions(2, &["hint: choose another --run-id, or continue it: raymond resume r"]);
+        .mentions(2, &["hint: choose another --run-id, or follow it: raymond attach r"]);
     // Only the background process notices this mistake.
     project.raymond("resume r -d").prints("").mentions(6, &["raymond: r is driven by process "]);
     project.write("go", "");

@@ -5,10 +5,11 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use raymond_testkit::private_command::private_command;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -109,6 +110,11 @@ impl Project {
     /// Its directory, without links.
     pub(crate) fn root(&self) -> PathBuf {
         self.directory.path().canonicalize().unwrap()
+    }
+
+    /// The directory in place of the user's home.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.outputs.path().join("home")
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -213,23 +219,14 @@ impl Project {
         program: &str,
         words: &[&str],
     ) -> Running {
-        #[expect(clippy::disallowed_methods, reason = "the binary under test is a process")]
-        let mut command = Command::new(program);
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("RAYMOND_") {
-                command.env_remove(name);
-            }
-        }
         let number = fs::read_dir(self.outputs.path()).unwrap().count();
         let output = |name: &str| self.outputs.path().join(format!("{number}-{name}"));
         let (stdout, stderr) = (output("stdout"), output("stderr"));
         let (kept, said) = (File::create(&stdout).unwrap(), File::create(&stderr).unwrap());
-        let child = command
+        let child = private_command(program, &self.home())
             .args(words)
             .current_dir(self.directory.path())
             .env("TZ", "UTC")
-            // No configuration of the user.
-            .env("XDG_CONFIG_HOME", self.outputs.path())
             // No client of the user.
             .env("RAYMOND_CLAUDE", "no-such-client")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))

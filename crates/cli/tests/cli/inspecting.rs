@@ -232,6 +232,36 @@ fn status_shows_the_item_of_each_worker() {
 }
 
 #[test]
+fn agents_of_a_killed_owner_were_interrupted() {
+    let wait = "touch \"$RAYMOND_AGENT_ID\"; until test -e go; do sleep 0.01; done";
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<fork next=\"END\">W</fork><fork next=\"END\">W</fork>'"),
+        ("wf/W.sh", wait),
+        ("wf/END.sh", wait),
+    ]);
+    let running = project.start("run wf --run-id r");
+    let agents = ["main", "main_w1", "main_w2"];
+    until("all work", || agents.iter().all(|agent| project.path(agent).exists()));
+    let seen = project.raymond("status r").stdout;
+    assert!(seen.contains("  3 running · 0 of 2 workers done\n"), "{seen}");
+    running.signal(Signal::KILL);
+    running.wait();
+    let seen = project.raymond("status r").stdout;
+    assert!(seen.starts_with("r  interrupted\n"), "{seen}");
+    assert!(seen.contains("  3 interrupted · 0 of 2 workers done\n"), "{seen}");
+    assert!(seen.contains("  main_w1          W.sh #1  interrupted\n"), "{seen}");
+    assert!(!seen.contains("running\n") && !seen.contains(" runs for "), "{seen}");
+    for words in ["status r --json", "list --json"] {
+        let object = project.raymond(words).json();
+        let object = object.get(0).unwrap_or(&object);
+        let tally = &object["tally"];
+        assert_eq!((&tally["running"], &tally["interrupted"]), (&json!(0), &json!(3)), "{words}");
+        assert_eq!(object["agents"][0]["doing"], "interrupted", "{words}");
+    }
+    project.raymond("cancel r").mentions(0, &[]);
+}
+
+#[test]
 fn run_that_never_started_cannot_be_resumed() {
     let project = two_runs();
     project.raymond("run bad --run-id header").mentions(1, &[]);

@@ -25,6 +25,7 @@ mod money;
 mod mounts;
 mod outputs;
 mod pinning;
+mod projects;
 mod pruning;
 mod ralph;
 mod regressions;

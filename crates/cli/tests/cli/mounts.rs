@@ -1,8 +1,10 @@
 //! Private file systems for tests, in a mount namespace.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 
+use raymond_testkit::private_command::private_command;
 use raymond_testkit::tally;
 
 use crate::harness::Project;
@@ -12,7 +14,6 @@ const INSIDE: &str = "RAYMOND_TEST_MOUNTS";
 
 /// Runs the test of this name (`disks::full_disk…`) again in a new mount namespace, where it calls
 /// `act`. If namespaces are not permitted, prints that and checks nothing.
-#[expect(clippy::disallowed_methods, reason = "the test itself is a process")]
 #[expect(clippy::print_stderr, reason = "what was not run must be known")]
 #[track_caller]
 pub(crate) fn in_private(name: &str, act: impl FnOnce()) {
@@ -20,13 +21,15 @@ pub(crate) fn in_private(name: &str, act: impl FnOnce()) {
         return act();
     }
     let private = ["--mount", "--propagation", "private"];
-    let tried = Command::new("unshare").args(private).arg("true").stderr(Stdio::null()).status();
+    // The test itself is the program, and makes a home for each of its projects.
+    let unshare = || private_command("unshare", Path::new("/nowhere"));
+    let tried = unshare().args(private).arg("true").stderr(Stdio::null()).status();
     if !tried.is_ok_and(|status| status.success()) {
         eprintln!("not run: {name}: no mount namespace can be made here");
         tally::count("disks", "tests not run: no mount namespace can be made here", 1);
         return;
     }
-    let mut again = Command::new("unshare");
+    let mut again = unshare();
     again.args(private).arg(std::env::current_exe().unwrap());
     again.args(["--exact", name, "--include-ignored", "--nocapture", "--test-threads=1"]);
     let status = again.env(INSIDE, "1").status().unwrap();

@@ -1,8 +1,9 @@
 //! `run`: its flags, its streams, its exit codes and the state file.
 
+use rustix::process::Signal;
 use serde_json::json;
 
-use crate::harness::Project;
+use crate::harness::{Project, until};
 
 /// A prompt, a script and a prompt.
 const FLOW: [(&str, &str); 4] = [
@@ -71,7 +72,7 @@ fn json_is_one_value_on_stdout() {
             "spent_usd": 0.02, "budget_usd": 10.0, "started_at": "", "updated_at": "",
             "visits": 3, "turns": 3, "paid_turns": 2, "unpriced_turns": 0, "estimated_usd": 0.0, "denied": [], "agents": [], "ended": 1,
             "rehearsed_usd": 0.02, "reserved_usd": 0.0, "owner": null,
-            "tally": { "running": 0, "queued": 0, "waiting": 0, "workers": { "done": 0, "failed": 0, "total": 0 } },
+            "tally": { "running": 0, "queued": 0, "waiting": 0, "interrupted": 0, "workers": { "done": 0, "failed": 0, "total": 0 } },
             "backends": [{ "backend": "scripted", "turns": 2, "spent_usd": 0.02 }],
             "results": { "main": "all good" },
         })
@@ -129,7 +130,7 @@ fn taken_run_id_is_rejected_or_continued() {
     project.raymond("run wf --replies replies.yaml --run-id r").says(
         2,
         "raymond: run r already exists
-        hint: choose another --run-id, or continue it: raymond resume r",
+        hint: choose another --run-id, or see it: raymond show r",
     );
     let again = "run wf --replies replies.yaml --run-id r --or-resume";
     project.raymond(again).prints("all good\n").says(0, "r: already completed; nothing was run");
@@ -211,12 +212,13 @@ fn failed_sibling_is_named_and_stops_nothing() {
         ("wf/BAD.sh", "exit 1"),
         ("wf/END.sh", "echo '<result>mine</result>'"),
     ]);
-    project.raymond("run wf").prints("mine\n").mentions(
+    project.raymond("run wf").prints("").mentions(
         1,
         &[
             "main_bad1        BAD.sh: failed: script: exit status 1\n",
             "main_bad2        BAD.sh: failed: script: exit status 1\n",
             "failed: 2 agents failed: main_bad1 at BAD.sh, main_bad2 at BAD.sh\n",
+            "  results  main  mine\n",
         ],
     );
 }
@@ -337,7 +339,7 @@ fn failed_result_fails_the_run() {
     ]);
     project
         .raymond("run wf --run-id r")
-        .prints("after no way\n")
+        .prints("")
         .mentions(1, &["DECIDE.sh: failed: after no way\n", "failed: main failed at DECIDE.sh\n"]);
     let why = project.raymond("why r").stdout;
     let hint = "main failed at DECIDE.sh: after no way (fix the reason first; a resume repeats \
@@ -351,5 +353,49 @@ fn failed_result_fails_the_run() {
         (&json!("failed"), &json!("after no way"))
     );
     // The script runs again, and decides again.
-    project.raymond("resume r").prints("after no way\n").mentions(1, &["failed"]);
+    project.raymond("resume r").prints("").mentions(1, &["failed: after no way"]);
+}
+
+#[test]
+fn only_a_completed_run_prints_its_result() {
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<fork next=\"END\">W</fork>'"),
+        ("wf/W.sh", "until test -s go; do sleep 0.01; done; . ./go"),
+        ("wf/END.sh", "echo '<result>half</result>'"),
+    ]);
+    let is_half_done = |run: &str| project.events(run, "agent_ended").len() == 1;
+    let check_silent = |run: &str, code: i32, commands: &[&str]| {
+        for command in commands {
+            project.raymond(&format!("{command} {run}")).prints("").mentions(code, &[]);
+        }
+        let object = project.raymond(&format!("wait {run} --json")).json();
+        assert_eq!(object["results"]["main"], "half", "{run}");
+    };
+    let start = |run: &str| {
+        let running = project.start(&format!("run wf --run-id {run}"));
+        until("main has ended", || is_half_done(run));
+        running
+    };
+    let stopped = start("stopped");
+    project.raymond("stop stopped").mentions(0, &[]);
+    stopped.wait().prints("").mentions(130, &["stopped", "  results  main  half\n"]);
+    check_silent("stopped", 130, &["wait", "attach"]);
+    let killed = start("killed");
+    killed.signal(Signal::KILL);
+    killed.wait();
+    check_silent("killed", 130, &["wait", "attach"]);
+    let cancelled = start("cancelled");
+    project.raymond("cancel cancelled").mentions(0, &[]);
+    cancelled.wait().prints("").mentions(8, &["cancelled"]);
+    check_silent("cancelled", 8, &["wait", "attach", "resume"]);
+    project.write("go", "exit 1");
+    let failed = project.raymond("run wf --run-id failed");
+    failed.prints("").mentions(1, &["failed", "  results  main  half\n"]);
+    check_silent("failed", 1, &["wait", "attach", "resume --quiet"]);
+    project.write("go", "echo '<result>w</result>'");
+    for run in ["stopped", "killed", "failed"] {
+        project.raymond(&format!("resume {run}")).prints("half\n").mentions(0, &["completed"]);
+        project.raymond(&format!("wait {run}")).prints("half\n");
+        project.raymond(&format!("attach {run}")).prints("half\n");
+    }
 }

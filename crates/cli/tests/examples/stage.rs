@@ -92,8 +92,14 @@ impl ExampleRun {
         // An example that gives up fails on purpose.
         let code = i32::from(self.prints.is_some_and(|prints| prints.starts_with("gave up")));
         assert_eq!(output.code(), code, "{}", output.stderr);
-        if let Some(prints) = self.prints {
-            assert_eq!(output.stdout, format!("{prints}\n"), "{}", output.stderr);
+        match self.prints {
+            // Only a completed run prints its result.
+            Some(reason) if code == 1 => {
+                assert_eq!(output.stdout, "");
+                assert!(output.stderr.contains(reason), "{}", output.stderr);
+            }
+            Some(prints) => assert_eq!(output.stdout, format!("{prints}\n"), "{}", output.stderr),
+            None => {}
         }
         stage
     }

@@ -6,6 +6,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
+use raymond_testkit::private_command::bare_command;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -76,11 +77,8 @@ impl Stage {
     }
 
     /// A program with a clean environment, started away from the workspace.
-    #[expect(clippy::disallowed_methods, reason = "a test starts what it tests")]
     pub(crate) fn program(&self, path: impl AsRef<Path>) -> Command {
-        let mut command = Command::new(path.as_ref());
-        let path = env::var_os("PATH").unwrap();
-        command.env_clear().env("PATH", path).env("HOME", self.directory.path().join("home"));
+        let mut command = bare_command(path.as_ref(), &self.directory.path().join("home"));
         command.current_dir(self.directory.path()).stdin(Stdio::null());
         command
     }

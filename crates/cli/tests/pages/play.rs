@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use raymond_testkit::private_command::private_command;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
@@ -72,19 +73,16 @@ impl Stage {
         let printed = self.path("printed");
         let output = File::create(&printed).unwrap();
         let script = format!("{script}\ncode=$?; pwd > ~/directory; exit $code");
-        let mut command = bash();
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("RAYMOND_") {
-                command.env_remove(name);
-            }
-        }
+        let mut command = private_command("bash", &self.home());
         let path = std::env::var("PATH").unwrap();
         command
             .args(["-c", &script])
             .current_dir(self.directory())
             .env("PATH", format!("{}:{path}", self.path("bin").display()))
             .env("HOME", self.home())
+            // The directories that the pages name.
             .env("XDG_CONFIG_HOME", self.path(".config"))
+            .env("XDG_STATE_HOME", self.path(".local/state"))
             .env("GIT_CONFIG_GLOBAL", self.path(".gitconfig"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("TZ", "UTC")
@@ -100,11 +98,6 @@ impl Stage {
         let text = text.replace(self.home().to_str().unwrap(), "~");
         (code, text.lines().map(|line| line.trim_end().to_owned()).collect())
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a test starts what a page shows")]
-fn bash() -> Command {
-    Command::new("bash")
 }
 
 /// The exit code of a command that ends in time.

@@ -7,13 +7,15 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::num::NonZero;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use raymond_testkit::private_command::bare_command;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
+use tempfile::TempDir;
 
 /// The longest time that anything may take.
 const LIMIT: Duration = Duration::from_mins(10);
@@ -23,6 +25,7 @@ pub(crate) struct Terminal {
     keyboard: File,
     watcher: Option<JoinHandle<()>>,
     seen: Arc<Seen>,
+    _home: TempDir,
 }
 
 struct Seen {
@@ -53,12 +56,10 @@ impl Terminal {
         let slave = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
         tcsetwinsize(&slave, window(80, 24)).unwrap();
         // A session of its own, for which this is the controlling terminal.
-        #[expect(clippy::disallowed_methods, reason = "the binary under test is a process")]
-        let mut command = Command::new("setsid");
-        command.arg("--ctty").args(words).current_dir(directory).env_clear();
-        let path = std::env::var("PATH").unwrap();
-        command.env("PATH", path).env("TERM", "xterm-256color").env("TZ", "UTC");
-        command.env("XDG_CONFIG_HOME", directory).envs(variables.iter().copied());
+        let home = tempfile::tempdir().unwrap();
+        let mut command = bare_command("setsid", home.path());
+        command.arg("--ctty").args(words).current_dir(directory);
+        command.env("TERM", "xterm-256color").env("TZ", "UTC").envs(variables.iter().copied());
         let stream = || slave.try_clone().unwrap();
         let child = command.stdin(stream()).stdout(stream()).stderr(stream()).spawn().unwrap();
         let keyboard = File::from(master);
@@ -67,7 +68,7 @@ impl Terminal {
         let seen = Arc::new(Seen { state: Mutex::new(state), news: Condvar::new() });
         let (eyes, output) = (Arc::clone(&seen), keyboard.try_clone().unwrap());
         let watcher = Some(std::thread::spawn(move || eyes.watch(output)));
-        Self { child, keyboard, watcher, seen }
+        Self { child, keyboard, watcher, seen, _home: home }
     }
 
     /// Waits until the screen fulfils a condition, and returns its lines.

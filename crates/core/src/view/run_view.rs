@@ -68,6 +68,8 @@ pub enum Course {
     /// It ends on request.
     Stopping,
     Ended,
+    /// Its owner died before the end. No event records that; [`RunView::without_owner`] sets it.
+    Interrupted,
 }
 
 /// The number of agents by activity.
@@ -76,6 +78,8 @@ pub struct AgentCounts {
     pub running: usize,
     pub queued: usize,
     pub waiting: usize,
+    /// Agents whose turn was in flight when the owner died.
+    pub interrupted: usize,
 }
 
 /// The number of workers by outcome.
@@ -116,6 +120,12 @@ impl RunView {
             holds: run.scheduler.holds.clone(),
             offers: run.program.steps().map(|steps| steps.offers.clone()).unwrap_or_default(),
         }
+    }
+
+    /// Returns the view of an unfinished run whose owner died: no agent works any more.
+    #[must_use]
+    pub fn without_owner(self) -> Self {
+        Self { course: Course::Interrupted, ..self }
     }
 
     /// Folds in an event, and returns its meaning if it has one for people.
@@ -177,6 +187,7 @@ impl RunView {
                 Doing::Working(_) => tally.running += 1,
                 Doing::Waiting(_) => tally.waiting += 1,
                 Doing::Queued => tally.queued += 1,
+                Doing::Interrupted => tally.interrupted += 1,
                 Doing::Nothing => {}
             }
         }
@@ -212,6 +223,7 @@ impl RunView {
     /// slot.
     pub fn doing(&self, row: &AgentRow) -> Doing {
         match (&row.doing, row.backend()) {
+            (Doing::Working(_), _) if self.course == Course::Interrupted => Doing::Interrupted,
             (Doing::Working(Activity::Prompt(_)), backend) => {
                 Doing::Working(Activity::Prompt(self.naming().label(backend).cloned()))
             }

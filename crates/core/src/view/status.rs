@@ -45,6 +45,18 @@ pub enum Waiting {
 }
 
 impl Status {
+    /// The words of all statuses.
+    pub const WORDS: [&str; 8] = [
+        Self::Running.as_str(),
+        Self::Waiting(Waiting::Person, Owner::Gone).as_str(),
+        Self::Completed.as_str(),
+        Self::Failed.as_str(),
+        Self::OverBudget.as_str(),
+        Self::Cancelled.as_str(),
+        Self::Stopped.as_str(),
+        Self::Interrupted.as_str(),
+    ];
+
     /// Returns the word for it, in all texts and in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -122,5 +134,37 @@ fn waiting(run: &Run) -> Status {
         Status::Waiting(Waiting::Person, Owner::Alive)
     } else {
         Status::Running
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn list_of_words_contains_every_status() {
+        // The match has no `_`, so a new status is missing here until it has a place in the list.
+        let place = |status: Status| match status {
+            Status::Running => 0,
+            Status::Waiting(..) => 1,
+            Status::Completed => 2,
+            Status::Failed => 3,
+            Status::OverBudget => 4,
+            Status::Cancelled => 5,
+            Status::Stopped => 6,
+            Status::Interrupted => 7,
+        };
+        let all = [
+            Status::Running,
+            Status::Waiting(Waiting::Caller, Owner::Alive),
+            Status::Completed,
+            Status::Failed,
+            Status::OverBudget,
+            Status::Cancelled,
+            Status::Stopped,
+            Status::Interrupted,
+        ];
+        assert_eq!(all.map(|status| Status::WORDS[place(status)]), all.map(Status::as_str));
+        assert_eq!(all.map(place), std::array::from_fn(|n| n), "each place is used once");
     }
 }

@@ -20,7 +20,7 @@ fn desk() -> Desk {
     let workspace = tempfile::tempdir().unwrap();
     let workspaces =
         Workspaces { given: Some(workspace.path().to_owned()), ..Workspaces::default() };
-    Desk { workspace, tool: Tool { workspaces, settings: Settings::default() } }
+    Desk { workspace, tool: Tool { workspaces, settings: Settings::default(), registry: None } }
 }
 
 impl Desk {
@@ -106,6 +106,19 @@ async fn stateless_caller_gets_an_output_and_leaves_nothing() {
     assert_eq!(desk.file("log"), "pre\npost\n", "echoed results are not done again");
     let left: Vec<_> = std::fs::read_dir(desk.workspace.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[tokio::test]
+async fn only_a_call_with_a_run_registers_its_project() {
+    let (mut desk, home) = (desk(), tempfile::tempdir().unwrap());
+    let registry = ProjectRegistry::in_state_directory(home.path());
+    desk.tool.registry = Some(registry.clone());
+    let directories = || registry.read(&disk::Files, clock::now().0).unwrap().directories;
+    desk.call(json!({ "workflow": minimal() })).await;
+    assert_eq!(directories(), [""; 0].map(std::path::PathBuf::from));
+    let first = desk.call(json!({ "workflow": minimal(), "runId": "r" })).await;
+    assert_eq!(gist(&first), "needs_agent r:v:1");
+    assert_eq!(directories(), [desk.workspace.path()]);
 }
 
 #[tokio::test]

@@ -34,7 +34,7 @@ struct Bare(PathBuf);
 impl Host for Bare {
     fn call(&self, sent: RawRequest, channels: CallChannels) -> CallReply {
         let workspaces = Workspaces { given: Some(self.0.clone()), ..Workspaces::default() };
-        let tool = Tool { workspaces, settings: Settings::default() };
+        let tool = Tool { workspaces, settings: Settings::default(), registry: None };
         runtime().block_on(tool.call(sent, channels))
     }
 

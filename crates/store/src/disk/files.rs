@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use super::{Disk, DiskErrorKind, Handle, Metadata, Open, refused};
 
@@ -97,6 +98,15 @@ impl Disk for Files {
             }
         }
         Ok(None)
+    }
+
+    fn written_at(&self, path: &Path) -> io::Result<Option<u64>> {
+        let found = fs::symlink_metadata(path)?;
+        if !found.is_file() {
+            return Ok(None);
+        }
+        let since = found.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(u64::try_from(since.as_millis()).ok())
     }
 
     #[cfg(unix)]

@@ -152,7 +152,7 @@ async fn compare_calls(seed: u64, style: CallStyle) -> Result<usize, String> {
     if style == CallStyle::Run {
         request["runId"] = "r".into();
     }
-    let tool = Tool { workspaces, settings: Settings::default() };
+    let tool = Tool { workspaces, settings: Settings::default(), registry: None };
     let (dice, asked) = (Dice::new(seed), BTreeSet::new());
     let mut host = Host { tool, style, replies, dice, request, asked };
     let reply = host.call_until_done().await?;

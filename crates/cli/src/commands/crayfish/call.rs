@@ -26,7 +26,7 @@ use crate::failure::{Failure, USAGE};
 use crate::interrupts::{self, SignalOwner};
 use crate::json::{self, Layout};
 use crate::sanitize::sanitized;
-use crate::{config, resource_limits, runs, settings};
+use crate::{config, known_projects, resource_limits, runs, settings};
 
 use super::cancellation::cancelled_by_caller;
 
@@ -140,9 +140,10 @@ pub(in crate::commands) fn tool(given: Option<&Path>) -> Result<Tool, Failure> {
     let here = runs::current_directory()?;
     let config = config::load(&runs::project()?)?;
     let settings = settings::apply_config(Settings::default(), &config)?;
+    let registry = known_projects::registry_of_runs(&config);
     let agents = config.agents.into_iter().map(|(id, workspace)| (id, workspace.value)).collect();
     let given = given.map(|given| here.join(given));
-    Ok(Tool { workspaces: Workspaces { given, agents, here }, settings })
+    Ok(Tool { workspaces: Workspaces { given, agents, here }, settings, registry })
 }
 
 /// Prints a line for each step that starts or ends.

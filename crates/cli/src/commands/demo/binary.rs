@@ -70,6 +70,8 @@ impl Binary {
         for variable in config::variables() {
             command.env_remove(variable);
         }
+        // The directory is removed at the end, so it must not remain among the user's projects.
+        command.env("RAYMOND_REGISTRY", "false");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(lost)?;
         let stderr = child.stderr.take().ok_or_else(|| differs("a child has no stderr"))?;

@@ -46,7 +46,7 @@ fn shown(project: &Project, look: &Inspection) -> Json {
     let run = &look.head.run;
     let blobs = project.blobs(&project.paths(&run.id));
     let place = StatusSummary::seen(project, look).with_retries(project, look).with_processes(look);
-    let mut object = json::run(&look.head.view(), &place);
+    let mut object = json::run(&place.view(&look.head), &place);
     if let Some(flow) = run.program.steps() {
         object["steps"] = steps(run, flow, document(run, &blobs).as_ref());
     }

@@ -133,10 +133,16 @@ impl Summary<'_> {
         (path.visits() > 1).then(fitted)
     }
 
-    /// Returns the results of workers, such as `main_check1 parser: 2 mistakes`. The result of
-    /// `main` is on stdout.
+    /// Returns the results of workers, such as `main_check1 parser: 2 mistakes`.
     fn results(&self) -> Vec<String> {
-        let results = self.head.run.results().filter(|(agent, _)| !is_main(agent));
+        // Stdout shows the result of `main` only if the run completed. A reason for which `main`
+        // failed is in the first line.
+        let is_shown = |agent: &AgentId| {
+            let run = &self.head.run;
+            self.place.status != Status::Completed && run.ended.contains_key(agent)
+        };
+        let results = self.head.run.results();
+        let results = results.filter(|(agent, _)| !is_main(agent) || is_shown(agent));
         let mut results: Vec<(&AgentId, String)> =
             results.filter_map(|(agent, result)| Some((agent, first_line(result)?))).collect();
         // By number and not by text, so that worker 10 follows worker 9.

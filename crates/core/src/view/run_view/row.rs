@@ -80,6 +80,8 @@ pub enum Doing {
     Working(Activity),
     Waiting(Wait),
     Queued,
+    /// Its turn was in flight when the owner of the run died.
+    Interrupted,
     /// Its next event is about to be decided, or it failed.
     Nothing,
 }

@@ -32,7 +32,7 @@ fn shown(live: &RunView) -> Vec<String> {
 }
 
 fn tally(live: &RunView) -> (usize, usize, usize) {
-    let AgentCounts { running, queued, waiting } = live.tally();
+    let AgentCounts { running, queued, waiting, .. } = live.tally();
     (running, queued, waiting)
 }
 
@@ -99,6 +99,19 @@ fn queued_agent_waits_for_its_paused_backend() {
     let quota = r#"Waiting(Quota("claude", Timestamp(3600000)))"#;
     assert_eq!(shown(&seen), [format!("main A.md #1 {quota} $0.10")]);
     assert_eq!(tally(&seen), (0, 0, 1));
+}
+
+#[test]
+fn agents_of_a_dead_owner_do_not_work() {
+    let mut play = play();
+    play.says("main", r#"<fork next="A">W</fork><fork next="A">W</fork><fork next="A">W</fork>"#);
+    let driven = view(&play);
+    assert_eq!(tally(&driven), (3, 1, 0));
+    let left = driven.without_owner();
+    assert_eq!((tally(&left), left.tally().interrupted), ((0, 1, 0), 3));
+    assert_eq!(shown(&left), [""; 0]);
+    let doing: Vec<Doing> = left.by_age().into_iter().map(|(_, row)| left.doing(row)).collect();
+    assert_eq!(doing.iter().filter(|doing| **doing == Doing::Interrupted).count(), 3);
 }
 
 #[test]
