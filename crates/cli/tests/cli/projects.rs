@@ -193,7 +193,7 @@ fn projects_are_added_and_forgotten() {
         "raymond: . is not a registered project
         hint: see `raymond projects`",
     );
-    project.raymond("projects add nowhere").says(2, "raymond: there is no nowhere");
+    project.raymond("projects add nowhere").says(2, "raymond: could not find nowhere");
     project.raymond("projects add PROMPT.md").mentions(2, &["PROMPT.md is not a directory"]);
     // A directory that no longer exists.
     let gone = beside(&project);
