@@ -48,6 +48,8 @@ fn hint_text(hint: &Hint, run: &RunId) -> String {
         Hint::FixReason { location } => {
             format!("fix the reason first; a resume repeats {location}")
         }
+        Hint::RaiseStepBudget { step } => format!("first raise the `budget` of {step}"),
+        Hint::FixDocument { document } => format!("first fix {document}"),
         Hint::RaiseVisitBudget => "first raise the `budget` of that state".to_owned(),
     }
 }
