@@ -50,6 +50,8 @@ fn hint_text(hint: &Hint, run: &RunId) -> String {
         }
         Hint::FixScript { state } => format!("first fix {state} or what it needs"),
         Hint::FixStart => "first fix what could not start".to_owned(),
+        Hint::RaiseStepBudget { step } => format!("first raise the `budget` of {step}"),
+        Hint::FixDocument { document } => format!("first fix {document}"),
         Hint::RaiseVisitBudget => "first raise the `budget` of that state".to_owned(),
     }
 }

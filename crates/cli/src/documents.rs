@@ -12,7 +12,7 @@ use raymond_backends::workspace::{Workspace, WorkspaceError};
 use raymond_core::crayfish::{Document, Problem, ProblemCode, reading, validate};
 use raymond_core::diagnostic::{Diagnostic, LocationFinder, Place};
 use raymond_core::ids::AgentId;
-use raymond_core::run::Run;
+use raymond_core::run::{Run, Settings};
 use raymond_core::text::nearest;
 use raymond_core::workflow::Definition;
 use raymond_engine::prepare::Prepared;
@@ -170,25 +170,26 @@ impl DocumentFile {
     }
 }
 
+/// Prepares the document of a run as it is on disk, with the variables and schemas of the run.
+pub(crate) fn current(run: &Run, settings: &Settings) -> Result<Prepared, Failure> {
+    let path = Path::new(&run.workflow);
+    // The run recorded variables as typed, so they are parsed again as at the start.
+    let vars = settings.vars.iter().map(|(name, value)| format!("{name}={value}"));
+    let vars = settings::document_vars(&vars.collect::<Vec<_>>())?.values;
+    let workspace = run.agents.get(&AgentId::main()).map_or("", |main| main.cwd.as_str());
+    let schema_dirs = SchemaDirs::open(Path::new(workspace), &settings.start_flags.schema_paths)?;
+    Ok(DocumentFile::read(path)?.prepare(path, &vars, &schema_dirs)?)
+}
+
 /// Describes how the document on disk differs from the pinned one; `None` if it is the same.
 pub(crate) fn change_since_pinned(run: &Run, pinned: &Definition) -> Option<&'static str> {
-    let path = Path::new(&run.workflow);
     // A deleted document needs no note: the pinned one contains everything.
-    if !path.is_file() {
+    if !Path::new(&run.workflow).is_file() {
         return None;
     }
-    let current = || -> Result<Prepared, Failure> {
-        // The run recorded variables as typed, so they are parsed again as at the start.
-        let vars = run.settings.vars.iter().map(|(name, value)| format!("{name}={value}"));
-        let vars = settings::document_vars(&vars.collect::<Vec<_>>())?.values;
-        let workspace = run.agents.get(&AgentId::main()).map_or("", |main| main.cwd.as_str());
-        let schema_dirs =
-            SchemaDirs::open(Path::new(workspace), &run.settings.start_flags.schema_paths)?;
-        Ok(DocumentFile::read(path)?.prepare(path, &vars, &schema_dirs)?)
-    };
-    match current() {
+    match current(run, &run.settings) {
         Ok(current) if current.definition.steps == pinned.steps => None,
-        Ok(_) => Some("has changed since"),
+        Ok(_) => Some("has changed since (--with-current uses the changes)"),
         Err(_) => Some("is not valid any more"),
     }
 }

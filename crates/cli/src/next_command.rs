@@ -3,6 +3,7 @@
 //! `raymond_core::view` decides which command it is. A command that starts a run again repeats the
 //! flags of the start.
 
+use raymond_core::crayfish::VariableProblem;
 use raymond_core::run::start_flags::StartFlags;
 use raymond_core::run::{Program, Ralph, Run, Settings};
 use raymond_core::text::quoted;
@@ -46,6 +47,12 @@ fn flag(change: &Change) -> String {
         Change::Timeout(time) => format!("--timeout {time}"),
         Change::IdleTimeout(time) => format!("--idle-timeout {time}"),
         Change::CurrentStates => "--with-current".to_owned(),
+        Change::Variable(VariableProblem::Missing { name }) => {
+            format!("--var {}", quoted(&format!("{name}=VALUE")))
+        }
+        Change::Variable(VariableProblem::NotAList { name }) => {
+            format!("--var {name}:='[\"a\", \"b\"]'")
+        }
         Change::PinnedStates => "--pinned".to_owned(),
     }
 }

@@ -24,6 +24,7 @@ pub use refusal::Refusal;
 
 use crate::agent::SessionPlan;
 use crate::budget::{Basis, Charge, Micros};
+use crate::crayfish::name::StepId;
 use crate::failure::Failure;
 use crate::few::Few;
 use crate::ids::{AgentId, Nonce, TurnAttempt, TurnId};
@@ -85,7 +86,10 @@ pub fn decide(
         (_, Input::Call(call)) => {
             Ok(steps::decide::called(Decision::new(run, definition, at), call))
         }
-        (_, Input::Adopt { manifest }) => adopt(run, definition, manifest),
+        (_, Input::Adopt { manifest, changed }) => {
+            let decision = Decision::new(run, definition, at);
+            adopt(decision, manifest, changed)
+        }
         (_, Input::Rewind { kept, nonce, discarded, again, governed }) => {
             let (kept, discarded, governed) = (*kept, discarded.clone(), governed.clone());
             let rewound = Event::RunRewound { kept, nonce: nonce.clone(), discarded, governed };
@@ -189,17 +193,29 @@ fn answer(
 }
 
 /// Adopts an edited definition. `definition` is already the edited one.
-fn adopt(run: &Run, definition: &Definition, manifest: &Value) -> Result<Vec<Event>, Refusal> {
-    if run.manifest == *manifest {
+fn adopt(
+    mut decision: Decision<'_>,
+    manifest: &Value,
+    changed: &[StepId],
+) -> Result<Vec<Event>, Refusal> {
+    if decision.run.manifest == *manifest {
         return Ok(Vec::new());
     }
-    check_adoption(run, definition)?;
-    Ok(vec![Event::DefinitionAdopted { manifest: manifest.clone() }])
+    check_adoption(decision.run, decision.definition)?;
+    decision.push(Event::DefinitionAdopted { manifest: manifest.clone() });
+    program::adopted(&mut decision, changed);
+    Ok(decision.events)
 }
 
 /// Checks that an edited definition still has every state that an agent needs, and that each
 /// conversation stays with its backend.
 pub fn check_adoption(run: &Run, definition: &Definition) -> Result<(), Refusal> {
+    if run.program.steps().is_some() {
+        // A document begins again at its top, so no place of an agent has to exist any more. But
+        // the outcome of a turn in flight would be lost.
+        let in_flight = run.scheduler.in_flight.first().cloned();
+        return in_flight.map_or(Ok(()), |agent| Err(Refusal::TurnInFlight(agent)));
+    }
     for agent in run.agents.values() {
         let needed =
             agent.stack.iter().map(|frame| &frame.state).chain(agent.visit.location.state());

@@ -7,6 +7,7 @@
 //! [`crate::decide`]. Other code asks for the language only to choose words, commands and files.
 
 use crate::agent::{Agent, PendingTransition, Session};
+use crate::crayfish::name::StepId;
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::AgentId;
 use crate::machine::{self, ralph, revival, states};
@@ -110,7 +111,16 @@ pub(crate) fn ending(run: &Run) -> Option<Ending> {
 pub(crate) fn is_revived(run: &Run, failure: &Failure) -> bool {
     match &run.program {
         Program::States | Program::Ralph(_) => true,
-        Program::Steps(_) => steps::decide::is_revived(failure),
+        Program::Steps(_) => steps::decide::is_revived(run, failure),
+    }
+}
+
+/// Decides what follows from an edited definition. States are looked up by name, so their agents
+/// continue where they are.
+pub(crate) fn adopted(decision: &mut Decision<'_>, changed: &[StepId]) {
+    match &decision.run.program {
+        Program::States | Program::Ralph(_) => {}
+        Program::Steps(_) => steps::decide::begin_again(decision, changed),
     }
 }
 

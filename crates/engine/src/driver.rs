@@ -153,7 +153,7 @@ impl<L: Log, W: World> Driver<L, W> {
         // The core decides with the new definition, so it is replaced first and restored on
         // refusal.
         let earlier = std::mem::replace(&mut self.definition, definition);
-        let mut verdicts = self.handle(at, vec![Input::Adopt { manifest }])?;
+        let mut verdicts = self.handle(at, vec![Input::Adopt { manifest, changed: Vec::new() }])?;
         let verdict = verdicts.pop().unwrap_or(Ok(()));
         if verdict.is_err() {
             self.definition = earlier;

@@ -28,6 +28,7 @@ pub mod fold;
 pub mod inspect;
 pub mod launch;
 pub mod observe;
+pub mod output;
 pub mod owned;
 pub mod pin;
 pub mod prepare;

@@ -15,11 +15,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use raymond_backends::process::{Identity, Leftover};
-use raymond_core::crayfish::Key;
 use raymond_core::crayfish::reading::{self, Holds};
+use raymond_core::crayfish::{Key, StepId};
 use raymond_core::decide::Refusal;
 use raymond_core::ids::RunId;
-use raymond_core::run::{Run, Settings};
+use raymond_core::run::{Input, Run, Settings};
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
 use raymond_store::journal::{self, Torn};
@@ -240,6 +240,20 @@ impl OwnedRun {
         Ok(owned)
     }
 
+    /// Uses an edited document from now on; `changed` are its edited steps. Returns the input that
+    /// records the edit. It belongs before the resume in the same batch, so that no crash can come
+    /// between the two.
+    pub fn with_document(
+        self,
+        prepared: Prepared,
+        changed: Vec<StepId>,
+    ) -> Result<(Self, Input), OwnError> {
+        // Stored before the record that refers to it.
+        let manifest = Pin::of(&prepared.loaded).store(&self.blobs)?;
+        let adopt = Input::Adopt { manifest, changed };
+        Ok((Self { definition: prepared.definition, ..self }, adopt))
+    }
+
     /// Uses the edited states of `prepared` from now on. The core refuses if an agent is at a state
     /// that no longer exists.
     pub fn adopt(self, prepared: Prepared) -> Result<Result<Self, Refusal>, OwnError> {
@@ -255,7 +269,7 @@ impl OwnedRun {
 }
 
 /// Loads the results of steps from blobs. The core needs them to decide, but it cannot read files.
-fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), OwnError> {
+pub(crate) fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), OwnError> {
     let Some(steps) = run.program.steps_mut() else { return Ok(()) };
     let unread: Vec<(Key, Value)> =
         steps.unread().map(|(key, value)| (key.clone(), value.clone())).collect();

@@ -101,7 +101,9 @@ impl Round {
     ) -> Result<CallToolResponse, Refused> {
         let asked = match (&reply.outcome, self.way) {
             (CallOutcome::NeedsAgent(requests), Some(way)) => way.ask(requests),
-            (CallOutcome::Done | CallOutcome::Failed(_) | CallOutcome::NeedsAgent(_), _) => None,
+            (CallOutcome::Done { .. } | CallOutcome::Failed(_) | CallOutcome::NeedsAgent(_), _) => {
+                None
+            }
         };
         let (Some(asked), Some(run)) = (asked, &reply.run) else {
             return Ok(tool::result(reply).into());

@@ -3,9 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use raymond_core::agent::AgentStatus;
+use raymond_core::crayfish::StepsDefinition;
+use raymond_core::crayfish::document::AgentSettings;
+use raymond_core::crayfish::envelope::AgentRequest;
 use raymond_core::crayfish::render::{CallFile, CallIo, Command, ExecCall};
 use raymond_core::crayfish::state::{Branch, Position, StepsState};
 use raymond_core::failure::Failure;
+use raymond_core::run::turn_spec::PromptSpec;
 use raymond_core::run::{Ending, Phase, Run};
 use serde_json::{Value as Json, json};
 
@@ -26,12 +30,14 @@ pub enum ProgramResult {
 pub struct StepTrace {
     /// The programs that ran: key, attempt and call.
     pub ran: BTreeSet<String>,
-    /// The questions: key, attempt, prompt and input.
+    /// The questions: key, attempt, prompt, input, model and tools.
     pub asked: BTreeSet<String>,
     /// The results of steps, by key.
     pub results: BTreeMap<String, Json>,
     /// The last requested attempt, by key.
     pub attempts: BTreeMap<String, u32>,
+    /// The output of a document that is done, if it has one.
+    pub output: Option<Json>,
     /// The failed steps with their error codes, in list order.
     pub failures: Vec<(String, String)>,
     /// Whether parallel iterations failed inside an iteration that collects failures. Then the
@@ -39,8 +45,30 @@ pub struct StepTrace {
     pub is_indeterminate: bool,
 }
 
+/// The model and the tools of a question.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct QuestionSettings {
+    pub(crate) model: Option<String>,
+    pub(crate) allow: Vec<String>,
+}
+
+impl QuestionSettings {
+    pub(crate) fn of_prompt(prompt: &PromptSpec) -> Self {
+        Self { model: prompt.model.clone(), allow: prompt.permissions.allow.clone() }
+    }
+
+    pub(crate) fn of_request(request: &AgentRequest) -> Self {
+        let AgentSettings { model, allow, budget: _ } = request.settings.clone();
+        Self { model, allow }
+    }
+
+    pub(crate) fn to_json(&self) -> Json {
+        json!({ "model": self.model, "allow": self.allow })
+    }
+}
+
 /// Returns the results of a run, without programs and questions.
-pub(crate) fn trace_of(run: &Run) -> Result<StepTrace, Violation> {
+pub(crate) fn trace_of(run: &Run, steps: &StepsDefinition) -> Result<StepTrace, Violation> {
     let (mut trace, none) = (StepTrace::default(), StepsState::default());
     let flow = run.program.steps().unwrap_or(&none);
     for (key, stored) in &flow.results {
@@ -73,6 +101,10 @@ pub(crate) fn trace_of(run: &Run) -> Result<StepTrace, Violation> {
     // Checked here, because a trace has no phase: a run that fails without a failed step would
     // pass.
     let completed = run.phase == Phase::Ended(Ending::Completed);
+    if completed {
+        let output = steps.output(flow).transpose();
+        trace.output = output.map_err(|why| Violation(format!("the output is lost: {why}")))?;
+    }
     if completed != trace.failures.is_empty() {
         return Err(Violation(format!("{:?} with {:?}", run.phase, trace.failures)));
     }
@@ -101,7 +133,11 @@ pub(crate) fn call_of(call: &ExecCall) -> Json {
 }
 
 /// Returns the question in a message, in the format of the reference.
-pub(crate) fn question_of(message: &str, attempt: u32) -> Result<Json, Violation> {
+pub(crate) fn question_of(
+    message: &str,
+    attempt: u32,
+    settings: &QuestionSettings,
+) -> Result<Json, Violation> {
     // The sentence before the envelope may change; only the envelope is specified.
     let envelope = message.find('{').map(|at| serde_json::from_str::<Json>(&message[at..]));
     let Some(Ok(envelope)) = envelope else {
@@ -114,5 +150,5 @@ pub(crate) fn question_of(message: &str, attempt: u32) -> Result<Json, Violation
     }
     // A list, because an absent input and an input of null are different questions.
     let input = envelope.get("input").map_or_else(|| json!([]), |input| json!([input]));
-    Ok(json!([envelope["instructions"], input]))
+    Ok(json!([envelope["instructions"], input, settings.to_json()]))
 }

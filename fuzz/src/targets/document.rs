@@ -52,6 +52,8 @@ pub(super) const WORDS: &[&str] = &[
     "\"maxParallel\":2,",
     "\"onError\":\"collect\"",
     "\"onMaxIters\":\"continue\"",
+    "\"output\":[",
+    "{{results.l.items[0].a.ok}}",
     "{{vars.x}}",
     "{{results.a.json.y}}",
     "{{locals.i}}",

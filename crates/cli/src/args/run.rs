@@ -149,10 +149,10 @@ pub(crate) struct Resume {
     /// Show the plan without resuming
     #[arg(long, conflicts_with = "truncate_to")]
     pub(crate) plan: bool,
-    /// Use the current files of the states
+    /// Use the current files of the states, or the current document
     #[arg(long, conflicts_with = "pinned")]
     pub(crate) with_current: bool,
-    /// Use the states as pinned at the start of the run
+    /// Use the states or the document as pinned at the start of the run
     #[arg(long)]
     pub(crate) pinned: bool,
     /// Use the current prices of the configuration
@@ -169,7 +169,8 @@ pub(crate) struct Resume {
     pub(crate) truncate_to: Option<u64>,
     #[arg(long, hide = true)]
     pub(crate) input: Option<String>,
-    #[arg(long = "var", hide = true)]
+    /// Set a variable of a document (with --with-current; repeatable)
+    #[arg(long = "var", value_name = "NAME=TEXT")]
     pub(crate) vars: Vec<String>,
     #[command(flatten)]
     pub(crate) background: BackgroundFlags,

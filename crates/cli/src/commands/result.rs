@@ -7,6 +7,7 @@ use std::io::IsTerminal as _;
 use raymond_core::view::Status;
 use raymond_engine::driver::Head;
 use raymond_engine::observe;
+use raymond_engine::output::output;
 use raymond_store::Blobs;
 
 use crate::failure::Failure;
@@ -31,6 +32,9 @@ pub(super) fn print_object(
     // Redacted before the results are added, because results stay byte for byte.
     let mut object = redacted_json(object);
     object["results"] = json::results(head, blobs);
+    if let Some(output) = output(&head.run, blobs)? {
+        object["output"] = output;
+    }
     write_stdout(&(json::text(&object, Layout::Indented) + "\n"))
 }
 
@@ -50,12 +54,14 @@ pub(super) fn print_main(head: &Head, status: Status, blobs: &Blobs) -> Result<(
     write_stdout(&if shown { sanitized(&text) } else { text })
 }
 
-/// Returns the result of `main`: `None` for an exhausted loop, the outputs of all steps as one JSON
-/// object for a document.
+/// Returns the result of `main`: `None` for an exhausted loop. The result of a document is its
+/// output, or else one JSON object with the results of all steps.
 pub(super) fn of_main(head: &Head, blobs: &Blobs) -> Result<Option<String>, Failure> {
     let result = head.run.main_result();
     if let (Some(flow), Some(_)) = (head.run.program.steps(), result) {
-        return Ok(Some(json::text(&json::steps(flow, blobs).into(), Layout::Indented)));
+        let all = || json::steps(flow, blobs).into();
+        let printed = output(&head.run, blobs)?.unwrap_or_else(all);
+        return Ok(Some(json::text(&printed, Layout::Indented)));
     }
     // An exhausted loop completes without an accepted result.
     let result = result.filter(|_| head.ledger.exhausted.is_none());

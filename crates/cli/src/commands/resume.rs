@@ -10,19 +10,21 @@ mod preflight;
 
 use raymond_backends::contract::AttachResult;
 use raymond_backends::process::{Identity, Leftover};
+use raymond_core::crayfish::StepId;
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::outcome::Outcome;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::stop::Interruption;
 use raymond_core::run::stop::StopMode;
-use raymond_core::run::{Phase, Program, Run, Settings};
+use raymond_core::run::{Input, Phase, Program, Run, Settings};
 use raymond_core::view::{Fate, Plan, States};
 use raymond_engine::backends::Backends;
 use raymond_engine::driver::Head;
 use raymond_engine::inspect::{Inspection, leftover_processes};
 use raymond_engine::owned::{self, LeftoverClients, OpenOptions, OpenReport, OwnError, OwnedRun};
 use raymond_engine::pin::Pin;
+use raymond_engine::prepare::Prepared;
 use raymond_engine::project::Project;
 use raymond_store::journal::{self, Tail};
 use raymond_store::lock::Takeover;
@@ -48,6 +50,8 @@ pub(crate) struct ResumeOptions<'a> {
     plan: bool,
     edits: Edits,
     how: OpenOptions,
+    /// Variables of the document, as typed.
+    vars: &'a [String],
     setting_flags: &'a config::Layer,
     max_iterations: Option<u32>,
     prices: Prices,
@@ -87,6 +91,10 @@ impl ResumeOptions<'_> {
         let replayed_backend = settings.replayed_backend.take().unwrap_or(usual);
         settings.replayed_backend =
             backends::uses_only_replies(&settings).then_some(replayed_backend);
+        if !self.vars.is_empty() {
+            edits::check_variables(run, self.edits)?;
+            settings.vars = edits::with_variables(run, self.vars)?;
+        }
         match (&run.program, self.max_iterations) {
             (_, None) => {}
             (Program::Ralph(_), Some(most)) => settings.max_iterations = most,
@@ -113,6 +121,7 @@ impl<'a> ResumeOptions<'a> {
                 truncate_to: None,
                 clients: LeftoverClients::Adopt,
             },
+            vars: &[],
             setting_flags: &flags.setting_flags,
             max_iterations: flags.max_iterations,
             prices: Prices::Kept,
@@ -137,6 +146,7 @@ impl<'a> ResumeOptions<'a> {
                 truncate_to: flags.truncate_to,
                 clients: LeftoverClients::Adopt,
             },
+            vars: &flags.vars,
             setting_flags: &flags.setting_flags,
             max_iterations: flags.max_iterations,
             prices: if flags.current_prices { Prices::Current } else { Prices::Kept },
@@ -148,9 +158,9 @@ impl<'a> ResumeOptions<'a> {
 }
 
 pub(crate) fn resume(flags: &Resume) -> Result<u8, Failure> {
-    // The hidden flags exist only for this message: clap alone would report an unknown argument.
-    if flags.input.is_some() || !flags.vars.is_empty() {
-        return Err(Failure::usage("--input and --var can be set only when a run starts")
+    // The hidden flag exists only for this message: clap alone would report an unknown argument.
+    if flags.input.is_some() {
+        return Err(Failure::usage("--input can be set only when a run starts")
             .hint("start a new run with `raymond run`"));
     }
     let replies = flags.setting_flags.replies.as_ref();
@@ -227,7 +237,8 @@ pub(super) fn resume_run(
     crate::resource_limits::raise_for_programs(settings.max_parallel)?;
     // Before the checks of states and backends, which have to look at the states that the run will
     // use.
-    let EditDecision { adopt, line } = decide_edits(&owned.head, &owned.definition, options.edits)?;
+    let EditDecision { adopt, changed, line } =
+        decide_edits(&owned.head, &owned.definition, options.edits, &settings)?;
     // These refusals come before the first record, so that a refused resume leaves the run
     // unchanged.
     let definitions = Definitions { pinned: &owned.definition, adopted: adopt.as_ref() };
@@ -237,15 +248,7 @@ pub(super) fn resume_run(
     // A turn that started with earlier settings left its transcript with an earlier backend.
     let backends = with_earlier_backends(project, backends, &owned.head.run.settings, &settings);
     let states = adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
-    // `adopt` writes the first record of this resume, or none if the core refuses the edited
-    // states.
-    let mut owned = match adopt {
-        None => owned,
-        Some(current) => owned.adopt(current)?.map_err(|refusal| {
-            let hint = format!("restore it, or run `raymond resume {run} --pinned`");
-            Failure::usage(refusal.to_string()).hint(hint)
-        })?,
-    };
+    let (mut owned, adopted) = adopted(owned, adopt, changed)?;
     if !options.output.quiet {
         print_diagnostics(&warnings);
     }
@@ -263,7 +266,8 @@ pub(super) fn resume_run(
     // The last possible refusal: a transcript that cannot be read. It comes behind `adopt`, so
     // adopted states stay adopted.
     let resumed = runtime.block_on(owned.resume_inputs(settings, &backends));
-    let inputs = resumed.map_err(|error| Failure::from(error).naming_run(run))?;
+    let resumed = resumed.map_err(|error| Failure::from(error).naming_run(run))?;
+    let inputs: Vec<Input> = adopted.into_iter().chain(resumed).collect();
     // Only the processes that `resume_inputs` ended: `report_opening` has printed the others.
     report_ended(&owned.found.ended[reported..]);
     if !options.output.quiet {
@@ -281,6 +285,27 @@ fn console(owned: &OwnedRun, output: OutputFlags) -> Console {
     // The feed contains only new records, so the rows start from the opened run.
     console.catch_up(&owned.head);
     console
+}
+
+/// Uses the edited states or the edited document, if there are any. A document is recorded by the
+/// returned input, together with the resume.
+fn adopted(
+    owned: OwnedRun,
+    adopt: Option<Prepared>,
+    changed: Vec<StepId>,
+) -> Result<(OwnedRun, Option<Input>), Failure> {
+    let Some(current) = adopt else { return Ok((owned, None)) };
+    if owned.head.run.program.steps().is_some() {
+        let (owned, adopt) = owned.with_document(current, changed)?;
+        return Ok((owned, Some(adopt)));
+    }
+    let run = owned.head.run.id.clone();
+    // Writes the first record of this resume, or none if the core refuses the edited states.
+    let owned = owned.adopt(current)?.map_err(|refusal| {
+        let hint = format!("restore it, or run `raymond resume {run} --pinned`");
+        Failure::usage(refusal.to_string()).hint(hint)
+    })?;
+    Ok((owned, None))
 }
 
 /// Adds the backends of the earlier settings, which can read the transcripts of their clients.
@@ -321,6 +346,9 @@ fn before_opening(
         }
         (seen, _) => seen?,
     };
+    if !options.vars.is_empty() {
+        edits::check_variables(&seen.head.run, options.edits)?;
+    }
     // A rewind to the last record of an intact journal discards nothing: it is an ordinary resume.
     let is_whole = matches!(seen.journal.tail, Tail::Clean);
     if options.how.truncate_to.is_some_and(|last| last != seen.head.seq || !is_whole) {
@@ -377,7 +405,7 @@ fn only_plan(
         Pin::load(&run.manifest, &project.blobs(&paths)).and_then(|pin| pin.definition())?;
     // The same checks as in `resume_run`, so that a plan is printed only for a resume that would
     // work.
-    let decision = decide_edits(&seen.head, &pinned, options.edits)?;
+    let decision = decide_edits(&seen.head, &pinned, options.edits, &settings)?;
     let definitions = Definitions { pinned: &pinned, adopted: decision.adopt.as_ref() };
     let warnings = check_requirements(project, run, &settings, definitions)?;
     usable(project, run, &settings, definitions)?;

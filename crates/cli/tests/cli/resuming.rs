@@ -104,11 +104,14 @@ fn failed_run_continues_at_the_failed_visit() {
 #[test]
 fn start_flags_are_rejected_on_resume() {
     let project = failed();
-    for flag in ["--input x", "--var a=b"] {
+    for flag in ["--input x", "--var a=b", "--with-current --var a=b"] {
+        let name = if flag.contains("--var") { "--var" } else { "--input" };
         project.raymond(&format!("resume r {flag}")).says(
             2,
-            "raymond: --input and --var can be set only when a run starts
-            hint: start a new run with `raymond run`",
+            &format!(
+                "raymond: {name} can be set only when a run starts
+                hint: start a new run with `raymond run`"
+            ),
         );
     }
 }

@@ -224,16 +224,12 @@ fn resume_repeats_only_the_failed_program() {
     project.raymond("resume r --plan").prints(
         "r: reused 1 turn ($0.00), continuing 0, repeating 1\n  main             test: repeating\n",
     );
-    project.raymond("resume r --with-current").says(
-        2,
-        "raymond: r always uses the document that it started with
-        hint: resume without --with-current, or start a new run with `raymond run`",
-    );
-    // The user may have edited the document for this run, but a run never adopts edits of its
-    // document.
+    // Without a flag, a run does not use the edits of its document.
     let keeps = "raymond: continuing with the original document: /project/flow.json";
     project.write("flow.json", FRAGILE.replace("broken", "it is broken"));
-    project.raymond("resume r").mentions(1, &[&format!("{keeps} has changed since\n")]);
+    project
+        .raymond("resume r")
+        .mentions(1, &[&format!("{keeps} has changed since (--with-current uses the changes)\n")]);
     project.write("flow.json", "{");
     project.write("fixed", "");
     let resumed = project.raymond("resume r");
@@ -246,33 +242,158 @@ fn resume_repeats_only_the_failed_program() {
 }
 
 #[test]
-fn repeated_invalid_output_fails_the_step() {
-    let project = Project::of(&[("flow.json", MINIMAL), ("r.yaml", "v: '{\"bar\": 1}'\n")]);
-    let run = "run flow.json --replies r.yaml --run-id r --var greeting=hi --var count:=2";
-    let anew =
-        "raymond run /project/flow.json --var count:=2 --var greeting=hi --replies /project/r.yaml";
-    project.raymond(run).says(
+fn resume_asks_a_failed_agent_step_again() {
+    let wrong = "'{\"bar\": 1}'";
+    let project =
+        Project::of(&[("flow.json", MINIMAL), ("r.yaml", &format!("v: [[{wrong}, {wrong}]]\n"))]);
+    project.raymond("run flow.json --replies r.yaml --run-id r").says(
         1,
-        &format!(
-            "r: cap $10.00 · 4 at a time · scripted · 3 steps pinned
-            main             starts at a
-            main             a → v
-            main             v: not valid: \"foo\" is a required property; attempt 2 follows
-            main             v: failed: agent_output_schema_failed: no output of 2 was valid: \"foo\" is a required property
-            failed: main failed at v
-            path     a → v
-            look     raymond why r · raymond show r · raymond logs r
-            spent $0.00 of $10.00; to start again: {anew}"
-        ),
+        "r: cap $10.00 · 4 at a time · scripted · 3 steps pinned
+        main             starts at a
+        main             a → v
+        main             v: not valid: \"foo\" is a required property; attempt 2 follows
+        main             v: failed: agent_output_schema_failed: no output of 2 was valid: \"foo\" is a required property
+        failed: main failed at v
+        path     a → v
+        look     raymond why r · raymond show r · raymond logs r
+        spent $0.00 of $10.00; to continue: raymond resume r",
     );
     let why = "main failed at v: agent_output_schema_failed: no output of 2 was valid: \"foo\" is a required property (its output: raymond logs r --state v)";
-    project.raymond("why r").prints(&format!("failed: {why}\n→ {anew}\n"));
-    project.raymond("resume r").says(
-        1,
-        &format!(
-            "raymond: cannot continue r: {why}
-            hint: it would end in the same way again; fix the document, then start a new run: {anew}"
+    project.raymond("why r").prints(&format!("failed: {why}\n→ raymond resume r\n"));
+    project.raymond("resume r --plan").prints(
+        "r: reused 3 turns ($0.00), continuing 0, repeating 1\n  main             v: repeating\n",
+    );
+    project.write("r.yaml", format!("v: [[{wrong}, {wrong}, {wrong}, '{{\"foo\": \"late\"}}']]\n"));
+    let resumed = project.raymond("resume r");
+    resumed.mentions(
+        0,
+        &[
+            "v: continues after its failure",
+            "v: not valid: \"foo\" is a required property; attempt 3 follows",
+            "v: not valid: \"foo\" is a required property; attempt 4 follows",
+            "v → b",
+        ],
+    );
+    assert_eq!(resumed.json()["b"]["stdout"], "late\n");
+    assert_eq!(project.events("r", "turn_settled").len(), 6, "a and b once, v four times");
+    project.raymond("replay r").mentions(0, &[]);
+}
+
+/// One step that asks with a wrong prompt, between two programs.
+const PROMPT: &str = r#"{ "vars": { "tone": "kind" }, "steps": [
+  { "id": "one", "kind": "exec", "shell": "echo one >> log" },
+  { "id": "ask", "kind": "agent", "prompt": "Say a numbr.", "schema": { "type": "integer" }, "retries": 1 },
+  { "id": "last", "kind": "exec", "run": { "kind": "cmd", "cmd": "echo", "args": ["{{vars.tone}}"] } } ] }"#;
+
+#[test]
+fn edited_document_continues_with_all_results() {
+    let project = Project::of(&[("flow.json", PROMPT), ("r.yaml", "ask: ['\"no\"', '7']\n")]);
+    project.raymond("run flow.json --replies r.yaml --run-id r --quiet").mentions(1, &[]);
+    // A finished step cannot change.
+    project.write("flow.json", PROMPT.replace("echo one", "echo two"));
+    project.raymond("resume r --with-current").says(
+        2,
+        "raymond: r cannot use /project/flow.json: one is finished, but `shell` has changed
+        hint: undo these changes, or give a changed step another id, so that it runs as a new step; to use the original document: raymond resume r --pinned",
+    );
+    // One step is edited, one is added before it, and one is removed.
+    let edited = PROMPT.replace("numbr", "number").replace("\"last\"", "\"end\"").replace(
+        "{ \"id\": \"ask\"",
+        "{ \"id\": \"added\", \"kind\": \"exec\", \"shell\": \"echo added >> log\" }, { \"id\": \"ask\"",
+    );
+    project.write("flow.json", &edited);
+    let resumed = project.raymond("resume r --with-current --var tone=firm");
+    resumed.mentions(
+        0,
+        &[
+            "raymond: using the current document: ask (changed), added (added), end (added), last (removed), variables\n",
+        ],
+    );
+    let results = resumed.json();
+    assert_eq!((&results["ask"]["json"], &results["end"]["stdout"]), (&json!(7), &json!("firm\n")));
+    assert_eq!(project.read("log"), "one\nadded\n", "no finished step is repeated");
+    project.raymond("replay r").mentions(0, &[]);
+    let adopted = project.events("r", "definition_adopted");
+    assert_eq!(adopted.len(), 1);
+    assert_eq!(project.raymond("wait r").json()["ask"]["json"], json!(7));
+}
+
+#[test]
+fn failure_of_the_document_needs_an_edit() {
+    let project = Project::of(&[(
+        "flow.json",
+        r#"{ "steps": [
+          { "id": "one", "kind": "exec", "shell": "echo one >> log" },
+          { "id": "two", "kind": "exec", "shell": "echo {{vars.word}} >> log" } ] }"#,
+    )]);
+    let next = "raymond resume r --with-current --var word=VALUE";
+    project
+        .raymond("run flow.json --run-id r")
+        .mentions(1, &["to continue: raymond resume r --with-current --var word=VALUE"]);
+    let why = project.raymond("why r");
+    assert!(why.stdout.ends_with(&format!("→ {next}\n")), "{why:?}");
+    project.raymond("resume r").mentions(1, &[&format!("then run: {next}\n")]);
+    project.raymond("resume r --with-current").says(
+        2,
+        "raymond: /project/flow.json has not changed since r started
+        hint: the run would end in the same way again; fix the document first",
+    );
+    project.raymond("resume r --var word=x").says(
+        2,
+        "raymond: r keeps the variables of its start
+        hint: with --with-current, a resume can change variables that no finished step uses",
+    );
+    project.raymond("resume r --with-current --var word=x --quiet").mentions(0, &[]);
+    assert_eq!(project.read("log"), "one\nx\n");
+}
+
+#[test]
+fn stopped_step_begins_again_with_its_edit() {
+    let document = |command: &str| {
+        format!(
+            r#"{{ "steps": [ {{ "id": "one", "kind": "exec", "shell": "echo one >> log" }},
+              {{ "id": "slow", "kind": "exec", "shell": "touch started; {command}" }} ] }}"#
+        )
+    };
+    let project = Project::of(&[("flow.json", &document("sleep 600"))]);
+    project.raymond("run flow.json -d --run-id r").prints("r\n");
+    until("it has started", || project.path("started").exists());
+    project.raymond("stop r").says(0, "r: stopped");
+    project.write("flow.json", document("echo quick >> log"));
+    project.raymond("resume r --with-current --quiet").mentions(0, &[]);
+    assert_eq!(project.read("log"), "one\nquick\n");
+    assert_eq!(project.processes("r"), Vec::<u32>::new());
+}
+
+#[test]
+fn output_is_the_result_of_a_document() {
+    let project = Project::of(&[
+        (
+            "flow.json",
+            r#"{ "vars": { "items": [1, 2] }, "steps": [
+              { "id": "each", "kind": "forEach", "listPath": "$.vars.items", "itemVar": "i",
+                "parallel": true, "onError": "collect", "body": [
+                { "id": "try", "kind": "exec", "shell": "test {{locals.i}} = 1" },
+                { "id": "judge", "kind": "agent", "prompt": "Judge {{locals.i}}.", "schema": true } ] },
+              { "id": "show", "kind": "exec", "run": { "kind": "cmd", "cmd": "echo",
+                "args": ["{{results.each.items[0].judge.json}}"] } } ],
+              "output": { "verdicts": "{{results.each.items}}", "said": "{{results.show.stdout}}" } }"#,
         ),
+        ("r.yaml", "judge: '\"good\"'\n"),
+    ]);
+    let ran = project.raymond("run flow.json --replies r.yaml --run-id r --quiet").json();
+    assert_eq!(ran["said"], "good\n");
+    let verdicts = ran["verdicts"].as_array().unwrap();
+    assert_eq!(verdicts[0]["judge"], json!({ "ok": true, "json": "good" }));
+    let tried = (&verdicts[1]["try"]["ok"], verdicts[1].get("judge"));
+    assert_eq!(tried, (&json!(false), None), "a collected failure is part of its item");
+    let status = project.raymond("status r --json").json();
+    assert_eq!((&status["output"], &status["results"]["show"]["ok"]), (&ran, &json!(true)));
+    assert_eq!(project.raymond("wait r").json(), ran);
+    let plan = project.raymond("crayfish explain flow.json");
+    assert!(
+        plan.stdout.contains("output reads results.show.stdout, results.each.items"),
+        "{plan:?}"
     );
 }
 
@@ -350,7 +471,7 @@ fn failed_loop_is_named_by_its_id() {
             "mend[0].try → mend[1].try",
             "mend: failed: while_not_converged: `until` does not hold after 2 iterations",
             "failed: main failed at mend",
-            "to start again: raymond run /project/flow.json",
+            "to continue, first fix /project/flow.json, then: raymond resume r --with-current",
         ],
     );
     assert_eq!(project.raymond("status r --json").json()["agents"][0]["state"], "mend");

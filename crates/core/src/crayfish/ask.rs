@@ -61,9 +61,10 @@ impl StepsDefinition {
             input: question.input,
             schema: Arc::clone(&asks.schema),
             attempt: state.attempts.get(key).copied().unwrap_or(1),
-            max_attempts: self.tries(key),
+            max_attempts: self.last_attempt(state, key),
             assignee: asks.assignee.clone(),
             session: asks.session.clone(),
+            settings: asks.settings.clone(),
             validation_errors: state.complaints.get(key).cloned().unwrap_or_default(),
         })
     }

@@ -43,6 +43,7 @@ impl Condition {
     /// Returns whether the condition is true for these namespaces.
     pub fn holds(&self, names: &dyn Namespaces) -> bool {
         let found = self.path.lookup(names);
+        let found = found.as_deref();
         let is = |wanted, bound: &Number| match found {
             Some(Value::Number(number)) => compare(number, bound) == wanted,
             _ => false,

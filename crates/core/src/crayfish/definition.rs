@@ -1,14 +1,18 @@
 //! The unchanging part of a run of steps: its document and its variables.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value as Json};
 
 use crate::ids::AgentId;
 
 use super::document::{AgentStep, Document, StepIndex, StepKind};
 use super::key::Key;
+use super::path::{Namespaces, Path, Root};
 use super::render::{self, ExecCall, Rendered, Unrendered};
-use super::state::StepsState;
-use super::walk::Interpreter;
+use super::state::{Branch, Position, StepsState};
+use super::template::Unfilled;
+use super::walk::{Interpreter, Scope};
 
 /// A checked document with the variables of one run.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,8 +40,7 @@ impl StepsDefinition {
     }
 
     pub fn is_loop(&self, key: &Key) -> bool {
-        let kind = self.step(key).map(|step| &self.document.step(step).kind);
-        matches!(kind, Some(StepKind::ForEach(_) | StepKind::While(_)))
+        self.step(key).is_some_and(|step| self.document.step(step).kind.is_loop())
     }
 
     /// Returns how many attempts a step has in all.
@@ -47,6 +50,28 @@ impl StepsDefinition {
             Some(StepKind::Agent(agent)) => agent.retries.get(),
             Some(StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_)) | None => 1,
         }
+    }
+
+    /// Returns the last attempt that an agent step has; each resume after a failure adds some.
+    pub fn last_attempt(&self, state: &StepsState, key: &Key) -> u32 {
+        state.limits.get(key).copied().unwrap_or_else(|| self.tries(key))
+    }
+
+    /// Returns the output of a document that has ended; `None` if it has none.
+    pub fn output(&self, state: &StepsState) -> Option<Result<Json, Unfilled>> {
+        let seen = state.conclusion.clone()?;
+        let (born, loops, at) = (Vec::new(), Vec::new(), Position::Start);
+        self.output_at(state, &Branch { number: 0, parent: None, born, loops, at, seen })
+    }
+
+    /// Returns the output of a document as a branch sees it.
+    pub(crate) fn output_at(
+        &self,
+        state: &StepsState,
+        branch: &Branch,
+    ) -> Option<Result<Json, Unfilled>> {
+        let scope = self.interpreter().scope(state, branch);
+        Some(self.document.output.as_ref()?.fill(&OrNull(scope)))
     }
 
     /// Returns the program of an exec step that a branch is in.
@@ -96,6 +121,20 @@ impl StepsDefinition {
         let of_document =
             |unrendered: Unrendered| unrendered.of_document(&self.document.pointer(step));
         rendered.map(Some).map_err(of_document)
+    }
+}
+
+/// A scope in which a path without a value leads to null.
+// The output is read at the end of a run, where no `if` could guard a step that was skipped.
+struct OrNull<'a>(Scope<'a>);
+
+impl Namespaces for OrNull<'_> {
+    fn named(&self, root: Root, name: &str) -> Option<&Json> {
+        self.0.named(root, name)
+    }
+
+    fn lookup(&self, path: &Path) -> Option<Cow<'_, Json>> {
+        self.0.lookup(path).or(Some(Cow::Owned(Json::Null)))
     }
 }
 

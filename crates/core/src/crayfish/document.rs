@@ -4,15 +4,16 @@
 //! recursive, so any document is cheap to walk, to share and to drop. Defaults are filled in, and
 //! the types cannot express a contradiction. [`Document::parse`] is the only constructor.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Number, Value};
 
 use super::key::Key;
 use super::name::StepId;
-use super::template::Template;
+use super::template::{Shape, Template};
 use crate::text::push_pointer_token;
 
+mod paths;
 pub mod step;
 
 pub use step::{
@@ -30,9 +31,13 @@ pub struct Document {
     pub vars: Map<String, Value>,
     /// Environment variables of all exec steps; their templates can read `vars` only.
     pub env: BTreeMap<String, Template>,
+    /// The result of a run; without it, the results of all steps are the result.
+    pub output: Option<Shape>,
     pub(super) steps: Vec<Step>,
     pub(super) top: Vec<StepIndex>,
     pub(super) by_id: BTreeMap<StepId, StepIndex>,
+    /// The loops whose items a path reads, and the loops inside them.
+    pub(super) listed: BTreeSet<StepIndex>,
 }
 
 /// The index of a step in its document's list.
@@ -144,6 +149,32 @@ impl Document {
     pub fn loops(&self, index: StepIndex) -> impl Iterator<Item = StepIndex> {
         let outward = |around: &StepIndex| self.step(*around).place.enclosing_loop;
         std::iter::successors(self.step(index).place.enclosing_loop, outward)
+    }
+
+    /// Returns whether a path reads the items of a loop, or of a loop around it.
+    // The state counts the iterations of such a loop only.
+    pub fn is_listed(&self, index: StepIndex) -> bool {
+        self.listed.contains(&index)
+    }
+
+    /// Finds the loops whose items a path reads.
+    pub(super) fn with_listed_loops(mut self) -> Self {
+        let read = self.paths().filter(|path| path.leads_to_items());
+        let read = read.map(|path| path.name.as_str());
+        let sources = self.steps.iter().filter_map(|step| step.kind.input_source());
+        let read = read.chain(sources.map(|source| source.step.as_str()));
+        let is_loop = |index: &StepIndex| self.step(*index).kind.is_loop();
+        let mut listed: BTreeSet<StepIndex> =
+            read.filter_map(|name| self.find(name)).filter(is_loop).collect();
+        // A loop comes before the loops inside it, so one pass finds all of them.
+        let loops = self.indexed().filter(|(_, step)| step.kind.is_loop());
+        for (index, step) in loops {
+            if step.place.enclosing_loop.is_some_and(|around| listed.contains(&around)) {
+                listed.insert(index);
+            }
+        }
+        self.listed = listed;
+        self
     }
 
     pub fn pointer(&self, index: StepIndex) -> String {

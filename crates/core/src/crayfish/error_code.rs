@@ -155,7 +155,7 @@ impl ErrorCode {
             Self::ExecFailed => "read `stderr` in the step's result, fix the cause, and call again",
             Self::AgentFailed => "read the message, fix the cause, and resume the run",
             Self::AgentOutputSchemaFailed => {
-                "fix the prompt or the schema, and start a new run with the `results` of the reply"
+                "ask again: `raymond resume` gives a run of `raymond run` new attempts; a caller uses a new `runId` and the `results` of the reply"
             }
             Self::WhileNotConverged => {
                 "raise `maxIters` (to 5 at most) or set `onMaxIters: \"continue\"`, with a new `runId`; the same document with the `results` of the reply fails again"

@@ -44,11 +44,12 @@ pub fn title(document: &Document) -> String {
     format!("{name}{}: {steps}", version.unwrap_or_default())
 }
 
-/// Lists the names of the variables and environment variables that all steps share.
+/// Lists the names of the variables and environment variables that all steps share, and the values
+/// that the output reads.
 pub fn shared(document: &Document) -> Vec<String> {
     let vars = list("vars", document.vars.keys());
     let env = list("env", document.env.keys());
-    vars.into_iter().chain(env).collect()
+    vars.into_iter().chain(env).chain(document.output.as_ref().map(reads::output)).collect()
 }
 
 /// Iterates over the steps as lines of a tree, in document order.

@@ -4,6 +4,7 @@
 //! always names a value inside a namespace: no path names a namespace as a whole. Templates
 //! write the same path without its `$.`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -17,8 +18,13 @@ mod tests;
 
 /// The values that a step can read, by name.
 pub trait Namespaces {
-    /// Returns the value of `name` in `root`.
+    /// Returns the stored value of `name` in `root`.
     fn named(&self, root: Root, name: &str) -> Option<&Value>;
+
+    /// Returns the value at the end of a path. A value that is not stored is built.
+    fn lookup(&self, path: &Path) -> Option<Cow<'_, Value>> {
+        walk(self.named(path.root, &path.name)?, &path.rest).map(Cow::Borrowed)
+    }
 }
 
 /// A namespace.
@@ -39,6 +45,25 @@ pub enum Segment {
     Key(String),
     /// `[n]` of an array.
     Index(usize),
+}
+
+/// The key under which a loop has the results of its iterations.
+pub const ITEMS: &str = "items";
+
+impl Segment {
+    pub fn is_key(&self, wanted: &str) -> bool {
+        matches!(self, Self::Key(key) if key == wanted)
+    }
+
+    /// Returns the part of a value that the segment leads to.
+    pub fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+        match (self, value) {
+            (Self::Key(key), Value::Object(fields)) => fields.get(key),
+            (Self::Index(index), Value::Array(items)) => items.get(*index),
+            // No conversion: a key does not select from an array, nor an index from an object.
+            _ => None,
+        }
+    }
 }
 
 /// A path from a namespace: `$.results.fetch.json.items[0]`.
@@ -115,8 +140,14 @@ impl Root {
 
 impl Path {
     /// Returns the value at the end of this path.
-    pub fn lookup<'a>(&self, names: &'a dyn Namespaces) -> Option<&'a Value> {
-        walk(names.named(self.root, &self.name)?, &self.rest)
+    pub fn lookup<'a>(&self, names: &'a dyn Namespaces) -> Option<Cow<'a, Value>> {
+        names.lookup(self)
+    }
+
+    /// Returns whether the path leads to the items of a loop, or into them.
+    pub fn leads_to_items(&self) -> bool {
+        let first = self.rest.first();
+        self.root == Root::Results && first.is_some_and(|first| first.is_key(ITEMS))
     }
 
     /// Returns the path as templates spell it, without the `$.`.
@@ -149,12 +180,7 @@ impl ValuePath {
 }
 
 fn walk<'a>(value: &'a Value, segments: &[Segment]) -> Option<&'a Value> {
-    segments.iter().try_fold(value, |value, segment| match (segment, value) {
-        (Segment::Key(key), Value::Object(fields)) => fields.get(key),
-        (Segment::Index(index), Value::Array(items)) => items.get(*index),
-        // No conversion: a key does not select from an array, nor an index from an object.
-        _ => None,
-    })
+    segments.iter().try_fold(value, |value, segment| segment.of(value))
 }
 
 fn beginning(path: String) -> BadPath {

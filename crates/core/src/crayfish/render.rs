@@ -3,6 +3,7 @@
 //! Everything that one step fills in shares one size budget ([`LIMIT`](super::template::LIMIT)).
 //! An error names the place in the step, as a JSON pointer, and the expression. Nothing runs here.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -219,7 +220,7 @@ fn read(from: &InputSource, names: &dyn Namespaces) -> Result<Value, Unrendered>
         Unfilled::NoInput { step: from.step.clone(), path: is_done.then(|| from.path.to_string()) }
     };
     let unread = || Unrendered { at: "/io/inputFrom".into(), below: Below::Step, cause: nothing() };
-    from.lookup(names).cloned().ok_or_else(unread)
+    from.lookup(names).map(Cow::into_owned).ok_or_else(unread)
 }
 
 /// Fills in the expressions of an agent step.

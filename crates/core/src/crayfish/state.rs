@@ -16,8 +16,12 @@
 //! - `turned`: iterations ever begun, for the limit [`super::walk::MOST_TURNS`]
 //! - `kept`: bytes of all results, for the limit [`MOST_KEPT`]
 //!
-//! Agent steps: `attempts` has the attempt that a step asked for last, `complaints` the errors that
-//! the request repeats. `latest` names the result that a reply also shows under the id of its step.
+//! Agent steps: `attempts` has the attempt that a step asked for last, `limits` the attempts that a
+//! resume added, `complaints` the errors that the request repeats. `latest` names the result that a
+//! reply also shows under the id of its step. `lists` has the lengths of the items of loops.
+//!
+//! Only after the document of a run was edited: `settled` has the failures that are not repeated,
+//! `edited` the steps whose earlier errors are no longer about their question.
 //!
 //! Only in runs of a caller, and only until the next call: `offers` has the outputs that no step
 //! has taken, `claims` the attempts that the caller says it answers, and `stale` the outputs for
@@ -69,8 +73,20 @@ pub struct StepsState {
     /// The key of the latest result of each step that was reached, in the order of iterations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub latest: BTreeMap<StepId, Key>,
+    /// How many iterations each loop had whose items a path reads, by the key of the loop.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lists: BTreeMap<Key, u32>,
     /// The attempt of each agent step that was requested last.
     pub attempts: BTreeMap<Key, u32>,
+    /// The last attempt of each agent step to which a resume gave more attempts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<Key, u32>,
+    /// Failures that count as results, although their steps will be reached again.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub settled: BTreeSet<Key>,
+    /// Agent steps that were edited after they had asked or failed, until they ask again.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub edited: BTreeSet<Key>,
     /// The branches that have not ended.
     pub branches: BTreeMap<AgentId, Branch>,
     /// The branches that can continue, oldest first.
@@ -81,6 +97,9 @@ pub struct StepsState {
     /// How many iterations have begun.
     #[serde(default)]
     pub turned: u64,
+    /// The results that the document could see at its end, if it has an `output`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conclusion: Option<BTreeMap<StepId, Option<Key>>>,
     /// The errors of the last output, for an agent step that asks again.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub complaints: BTreeMap<Key, Vec<Problem>>,
@@ -147,13 +166,18 @@ impl StepsState {
     /// Applies an event of `agent`. An event about an unknown branch changes nothing.
     pub fn apply(&mut self, agent: &AgentId, event: &StepEvent) {
         match event {
-            StepEvent::Begun { born, parent } => self.begin(agent, born.clone(), parent.clone()),
-            StepEvent::Asked { key, attempt, errors } => {
+            StepEvent::Begun { born, parent, settled, edited } => {
+                self.begin(agent, born.clone(), parent.clone());
+                self.settle(settled, edited);
+            }
+            StepEvent::Asked { key, attempt, errors, limit } => {
                 if !self.attempts.contains_key(key) {
                     // The caller gave an attempt for the step's id: it applied to this key only.
                     self.attempts.remove(&Key::plain(key.step.clone()));
                 }
                 self.attempts.insert(key.clone(), *attempt);
+                self.limits.extend(limit.map(|limit| (key.clone(), limit)));
+                self.edited.remove(key);
                 // Kept until the step has a result, because every later reply repeats the open
                 // request.
                 self.complaints.insert(key.clone(), errors.clone());
@@ -175,6 +199,7 @@ impl StepsState {
                 self.moves(agent, event);
             }
             StepEvent::Failed { key, stored, contained } => {
+                self.settled.remove(key);
                 if let Some(stored) = stored {
                     // The reply shows the failed result, but no step of this branch sees it: none
                     // follows.
@@ -186,10 +211,12 @@ impl StepsState {
             StepEvent::Revived => self.revive(agent),
             StepEvent::Done { key, stored } => {
                 self.store(key, stored);
+                self.settled.remove(key);
                 self.complaints.remove(key);
                 self.meet(agent, key);
             }
             StepEvent::Reused { key } => self.meet(agent, key),
+            StepEvent::Concluded => self.conclude(agent),
             StepEvent::Ended => self.end(agent),
             StepEvent::LoopEntered { .. }
             | StepEvent::IterationBegun { .. }
@@ -234,6 +261,14 @@ impl StepsState {
         self.branches.insert(agent.clone(), Branch { number, parent, born, loops, at, seen });
     }
 
+    /// Keeps what an edited document needs to know about its earlier execution.
+    fn settle(&mut self, settled: &[Key], edited: &[Key]) {
+        self.settled.extend(settled.iter().cloned());
+        self.edited.extend(edited.iter().cloned());
+        // An answer to the earlier question says nothing about the edited one.
+        self.complaints.retain(|key, _| !edited.contains(key));
+    }
+
     fn call(&mut self, call: &Call) {
         // Empty for a run that an earlier call started: its own record counts.
         for (key, stored) in &call.results {
@@ -260,6 +295,12 @@ impl StepsState {
         // Before the move, because afterwards the branch is no longer at its start.
         self.leaves_the_start(agent);
         if let Some(branch) = self.branches.get_mut(agent) {
+            if let Some((list, count)) =
+                branch.left_list().filter(|_| *event == StepEvent::LoopLeft)
+            {
+                branch.seen.insert(list.step.clone(), Some(list.clone()));
+                self.lists.insert(list, count);
+            }
             branch.moves(event);
         }
     }
@@ -292,6 +333,10 @@ impl StepsState {
             branch.seen.insert(key.step.clone(), Some(key.clone()));
             branch.at = Position::Behind(key.step.clone());
         }
+    }
+
+    fn conclude(&mut self, agent: &AgentId) {
+        self.conclusion = self.branches.get(agent).map(|branch| branch.seen.clone());
     }
 
     /// Ends a branch: its parent counts it, and keeps what the last iteration could see.

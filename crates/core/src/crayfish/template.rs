@@ -5,6 +5,8 @@
 //! unknown namespace is an error. Objects and arrays become compact JSON, null becomes nothing. A
 //! lone expression in an agent's `input` keeps its type: see [`Shape`].
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::name::StepId;
@@ -123,7 +125,10 @@ impl Template {
                     room.take(text.len())?;
                     out.push_str(text);
                 }
-                Part::Value(path) => push_value(&mut out, found(path, names)?, room)?,
+                Part::Value(path) => {
+                    let value = found(path, names)?;
+                    push_value(&mut out, &value, room)?;
+                }
             }
         }
         Ok(out)
@@ -159,7 +164,7 @@ fn braces(text: &str) -> Option<(&str, Vec<Segment>, &str)> {
     Some((expression, segments, after))
 }
 
-fn found<'a>(path: &Path, names: &'a dyn Namespaces) -> Result<&'a Value, Unfilled> {
+fn found<'a>(path: &Path, names: &'a dyn Namespaces) -> Result<Cow<'a, Value>, Unfilled> {
     path.lookup(names).ok_or_else(|| Unfilled::Unknown(path.clone()))
 }
 

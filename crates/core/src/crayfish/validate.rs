@@ -5,6 +5,8 @@
 //! a document is refused. Facts that only a run can know, such as whether a value exists, are not
 //! checked here. JSON Schemas are not checked either: see [`Document::schemas`].
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::document::Document;
@@ -63,10 +65,12 @@ impl Document {
             version: head.version,
             vars: head.vars,
             env: head.env,
+            output: head.output,
             steps,
             top,
             by_id,
+            listed: BTreeSet::new(),
         });
-        walk.report.settle(document)
+        walk.report.settle(document.map(Self::with_listed_loops))
     }
 }

@@ -21,6 +21,7 @@ use super::path::Root;
 use super::state::{Branch, LoopFrame, Position, StepEvent, StepsState};
 use super::variable_problem::VariableProblem;
 
+mod items;
 mod scope;
 #[cfg(test)]
 mod tests;
@@ -226,21 +227,20 @@ impl Scope<'_> {
     }
 
     fn enters(&self, step: StepIndex, each: &ForEach, key: Key) -> Next {
-        let list = match each.list.lookup(self) {
-            Some(Json::Array(list)) => list,
-            Some(other) => {
-                let message = format!("{} is {}, not a list", each.list, kind_of(other));
+        let count = match self.length(&each.list) {
+            Ok(count) => count,
+            Err(Some(other)) => {
+                let message = format!("{} is {}, not a list", each.list, kind_of(&other));
                 let text = other.is_string().then_some(&each.list);
                 let variable = text.and_then(VariableProblem::not_a_list);
                 let stuck = Stuck::new(ErrorCode::NotAnArray, key, message);
                 return Next::Fails(Stuck { variable, ..stuck });
             }
-            None => {
+            Err(None) => {
                 let message = format!("{} has no value here", each.list);
                 return Next::Fails(Stuck::new(ErrorCode::NotAnArray, key, message));
             }
         };
-        let count = u32::try_from(list.len()).unwrap_or(u32::MAX);
         // One more, because the main branch is not an iteration.
         let branches = self.state.branches.len().saturating_add(count as usize);
         if matches!(each.order, Order::Parallel { .. }) && branches > MOST_BRANCHES as usize + 1 {
@@ -256,9 +256,12 @@ impl Scope<'_> {
     fn loops(&self, step: StepIndex, list: Option<Key>, count: Option<u32>) -> Next {
         let of = self.steps.document.step(step).id.clone();
         // Results of an earlier pass would otherwise be visible in the first iteration.
-        let hides = self.inside(step).filter(|id| self.seen(id.as_str()).is_some()).collect();
+        let listed = self.steps.document.is_listed(step);
+        let own = listed.then(|| of.clone());
+        let inside = self.inside(step).chain(own);
+        let hides = inside.filter(|id| self.seen(id.as_str()).is_some()).collect();
         Next::StepEvent(StepEvent::LoopEntered {
-            frame: LoopFrame { of, list, count, number: 0 },
+            frame: LoopFrame { of, list, count, number: 0, listed },
             hides,
         })
     }

@@ -75,7 +75,7 @@ impl Replay {
 fn manifest<'a>(run: &'a Run, causes: &'a [Input]) -> &'a Value {
     let brings = |cause: &'a Input| match cause {
         Input::Start(start) => Some(&start.manifest),
-        Input::Adopt { manifest } => Some(manifest),
+        Input::Adopt { manifest, .. } => Some(manifest),
         Input::Resume(_)
         | Input::Settled { .. }
         | Input::Due

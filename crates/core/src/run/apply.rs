@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::agent::{Agent, AgentStatus, EndedAgent, Frame, Location, Session, Visit};
 use crate::budget::{Basis, Charge, Micros};
+use crate::crayfish::StepEvent;
 use crate::few::Few;
 use crate::ids::{AgentId, BackendName, SessionId, StateName, TurnId};
 use crate::protocol::ResultStatus;
@@ -201,6 +202,10 @@ pub fn apply(run: &mut Run, event: &Event) {
         }
         Event::AgentRevived { agent: id } => revive(run, id),
         Event::Stepped { agent, event } => {
+            if let StepEvent::Begun { .. } = event {
+                // The document begins again: an unfinished turn of its main branch is dropped.
+                run.scheduler.forget(agent);
+            }
             if let Some(steps) = run.program.steps_mut() {
                 steps.apply(agent, event);
             }

@@ -9,6 +9,7 @@ use super::stop::{StopMode, StopOrigin};
 use serde::{Deserialize, Serialize};
 
 use crate::crayfish::Call;
+use crate::crayfish::name::StepId;
 use crate::ids::{Nonce, TurnId};
 use crate::value::Value;
 
@@ -68,10 +69,13 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         governed: Option<Box<Settings>>,
     },
-    /// The run adopts edited states.
+    /// The run adopts edited states, or an edited document.
     Adopt {
         /// The list of the edited states.
         manifest: Value,
+        /// The steps of the document that were edited.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed: Vec<StepId>,
     },
 }
 

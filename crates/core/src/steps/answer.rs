@@ -31,7 +31,7 @@ pub const GIVEN_UP: &str = "the call was given up";
 /// Returns the reply of a run to its caller.
 pub fn answer(run: Run, steps: &StepsDefinition, id: Option<&RunId>) -> CallReply {
     let outcome = match run.phase {
-        Phase::Ended(Ending::Completed) => CallOutcome::Done,
+        Phase::Ended(Ending::Completed) => CallOutcome::Done { output: output(&run, steps) },
         Phase::Ended(Ending::NeedsCaller) => CallOutcome::NeedsAgent(requests(&run, steps, id)),
         Phase::Ended(Ending::Failed) => CallOutcome::Failed(failure(&run)),
         Phase::Ended(Ending::Cancelled) => {
@@ -46,6 +46,12 @@ pub fn answer(run: Run, steps: &StepsDefinition, id: Option<&RunId>) -> CallRepl
     CallReply { run: id.cloned(), outcome, results: results(run), attempts, ignored: Vec::new() }
 }
 
+/// Returns the output of the document, if it has one.
+fn output(run: &Run, steps: &StepsDefinition) -> Option<Json> {
+    // Filled in before the run completed: a document whose output is too large has failed.
+    steps.output(run.program.steps()?)?.ok()
+}
+
 // A step with a collected failure is not run again from an echo. Without a journal only the echo
 // can show that its attempts are used up, so the reply contains an attempt beyond the last one.
 fn use_up(attempts: &mut BTreeMap<String, u32>, run: &Run, steps: &StepsDefinition) {
@@ -56,7 +62,7 @@ fn use_up(attempts: &mut BTreeMap<String, u32>, run: &Run, steps: &StepsDefiniti
     for (key, stored) in collected {
         let error = stored.json().and_then(|json| json.get("error")).and_then(Json::as_str);
         if error == Some(ErrorCode::AgentOutputSchemaFailed.as_str()) {
-            attempts.insert(key.to_string(), steps.tries(key).saturating_add(1));
+            attempts.insert(key.to_string(), steps.last_attempt(state, key).saturating_add(1));
         }
     }
 }

@@ -5,9 +5,12 @@
 //! of events is decided at a time: [`crate::decide`] applies it and asks again. The interpreter
 //! that finds the next step is [`crate::crayfish::walk`].
 
+mod edited;
 mod failures;
 
 use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
 
 use crate::agent::{Agent, Session, SessionPlan};
 use crate::crayfish::verdict::Verdict;
@@ -40,13 +43,18 @@ use crate::crayfish::template::Unfilled;
 use crate::crayfish::variable_problem::VariableProblem;
 use crate::crayfish::walk::{Next, Stuck};
 
+pub(crate) use edited::begin_again;
 pub(crate) use failures::{break_off, failed, is_revived};
-use failures::{collapse, exhausted, fail, fail_early, invalid};
+use failures::{collapse, exhausted, fail, fail_again, fail_early, fail_output, invalid};
 
 /// Creates the branch of the document itself.
 pub(crate) fn begin(decision: &mut Decision<'_>, main: &AgentId) {
-    let event = StepEvent::Begun { born: Vec::new(), parent: None };
-    decision.push(Event::Stepped { agent: main.clone(), event });
+    step_of(decision, main, beginning(Vec::new(), None));
+}
+
+/// Returns the event that creates a branch of a document that was not edited.
+fn beginning(born: Vec<Iteration>, parent: Option<AgentId>) -> StepEvent {
+    StepEvent::Begun { born, parent, settled: Vec::new(), edited: Vec::new() }
 }
 
 /// Decides what the next branch does; `None` if all of them wait.
@@ -65,6 +73,9 @@ pub(crate) fn advance(mut decision: Decision<'_>) -> Option<Vec<Event>> {
         Next::StepEvent(StepEvent::Ended) => end(&mut decision, agent),
         Next::StepEvent(event) => step(&mut decision, agent, event),
         Next::Splits { of, count } => split(&mut decision, agent, &of, count),
+        Next::Does { key, .. } if state.settled.contains(&key) => {
+            fail_again(&mut decision, agent, key);
+        }
         Next::Does { step, key } => enter(&mut decision, agent, step, key),
         Next::Fails(stuck) => fail_early(&mut decision, agent, stuck),
     }
@@ -96,8 +107,21 @@ fn step_of(decision: &mut Decision<'_>, agent: &AgentId, event: StepEvent) {
 }
 
 fn end(decision: &mut Decision<'_>, agent: &Agent) {
+    match output(decision, agent) {
+        Some(Err(why)) => return fail_output(decision, agent, &why),
+        Some(Ok(_)) => step(decision, agent, StepEvent::Concluded),
+        None => {}
+    }
     step(decision, agent, StepEvent::Ended);
     leave(decision, agent);
+}
+
+/// Returns the output of the document, if its own branch ends. It is not kept: a reader fills it in
+/// again from the results.
+fn output(decision: &Decision<'_>, agent: &Agent) -> Option<Result<Json, Unfilled>> {
+    let (steps, state) = program_and_state(decision)?;
+    let branch = state.branches.get(&agent.id).filter(|branch| branch.parent.is_none())?;
+    steps.output_at(state, branch)
 }
 
 /// Ends the agent of a branch that is not needed any more.
@@ -127,8 +151,7 @@ fn split(decision: &mut Decision<'_>, agent: &Agent, of: &StepId, count: u32) {
         // The prefix of all keys of the iteration, so that its results have unique names.
         let mut born = outside.iterations.clone();
         born.push(Iteration { of: of.clone(), number });
-        let event = StepEvent::Begun { born, parent: Some(agent.id.clone()) };
-        decision.push(Event::Stepped { agent: child, event });
+        step_of(decision, &child, beginning(born, Some(agent.id.clone())));
     }
 }
 
@@ -157,18 +180,62 @@ fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: Key)
     let turn = TurnId { agent: agent.id.clone(), visit, turn: 1 };
     match &steps.document.step(index).kind {
         StepKind::Agent(asks) => {
-            // A caller without a journal says itself which attempt comes next.
-            let attempt = written(&state.attempts, &key).map_or(1, |(_, attempt)| attempt);
             let session = shared(steps, state, asks).map_or(Session::Fresh, Session::At);
-            let errors = state.complaints.get(&key).cloned().unwrap_or_default();
-            step(decision, agent, StepEvent::Asked { key: key.clone(), attempt, errors });
-            question(decision, agent, Question { turn, key, attempt }, &session);
+            let NextAttempt { attempt, limit, errors } = next_attempt(decision, steps, state, &key);
+            step(decision, agent, StepEvent::Asked { key: key.clone(), attempt, errors, limit });
+            let limit = limit.unwrap_or_else(|| steps.last_attempt(state, &key));
+            question(decision, agent, Question { turn, key, attempt, limit }, &session);
         }
         // The interpreter names only exec and agent steps as steps that have to run.
         StepKind::Exec(_) | StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_) => {
             queue(decision, turn, Lane::Script, SessionPlan::Carry);
         }
     }
+}
+
+/// The attempt that an agent step asks for when its branch enters it.
+struct NextAttempt {
+    attempt: u32,
+    /// The last attempt, if the step gets more of them.
+    limit: Option<u32>,
+    errors: Vec<Problem>,
+}
+
+/// Returns the attempt to ask for. A step whose attempts were used up is entered again only by a
+/// resume, which gives it as many attempts as it had.
+fn next_attempt(
+    decision: &Decision<'_>,
+    steps: &StepsDefinition,
+    state: &StepsState,
+    key: &Key,
+) -> NextAttempt {
+    // A caller without a journal says itself which attempt comes next.
+    let attempt = written(&state.attempts, key).map_or(1, |(_, attempt)| attempt);
+    let errors = || state.complaints.get(key).cloned().unwrap_or_default();
+    let used_up = (!decision.run.program.is_answered_by_caller())
+        .then(|| errors_of_last_attempt(state, key))
+        .flatten()
+        // Without a limit of its own, the step has not asked since that failure.
+        .filter(|_| state.limits.get(key).is_none_or(|limit| attempt >= *limit));
+    match used_up {
+        None => NextAttempt { attempt, limit: None, errors: errors() },
+        // The numbers continue upward, so that every request id stays unique.
+        Some(errors) => NextAttempt {
+            attempt: attempt.saturating_add(1),
+            limit: Some(attempt.saturating_add(steps.tries(key))),
+            errors,
+        },
+    }
+}
+
+/// Returns the errors of the last answer to a step that has failed because no answer was valid.
+fn errors_of_last_attempt(state: &StepsState, key: &Key) -> Option<Vec<Problem>> {
+    let result = state.results.get(key).filter(|stored| !stored.ok)?.json()?;
+    let code = result.get("error")?.as_str()?;
+    let errors = || serde_json::from_value(result.get("errors")?.clone()).ok();
+    let is_edited = state.edited.contains(key);
+    (code == ErrorCode::AgentOutputSchemaFailed.as_str())
+        .then(|| errors().filter(|_| !is_edited).unwrap_or_default())
 }
 
 /// Enters the next visit of a branch, for this step.
@@ -213,16 +280,17 @@ struct Question {
     turn: TurnId,
     key: Key,
     attempt: u32,
+    /// The last attempt that the step has.
+    limit: u32,
 }
 
 /// Asks for an attempt, unless the caller has already sent its output.
 fn question(decision: &mut Decision<'_>, agent: &Agent, question: Question, session: &Session) {
-    let Some((steps, state)) = program_and_state(decision) else { return };
-    let Question { turn, key, attempt } = question;
-    let tries = steps.tries(&key);
+    let Some((_, state)) = program_and_state(decision) else { return };
+    let Question { turn, key, attempt, limit } = question;
     // The attempts are used up: by the echo of a caller, or by an earlier failure.
-    if attempt > tries {
-        let message = format!("`attempts` says {attempt} for {key}, which has {tries} at most");
+    if attempt > limit {
+        let message = format!("`attempts` says {attempt} for {key}, which has {limit} at most");
         if let Some(known) = state.results.get(&key) {
             // Repeat the message that the caller received when the step failed.
             let reported = known.json().and_then(|known| known.get("message")?.as_str());
@@ -238,7 +306,7 @@ fn question(decision: &mut Decision<'_>, agent: &Agent, question: Question, sess
     }
     match state.offer(&key, attempt) {
         Some(Offer::Output(name, output)) => {
-            let question = Question { turn, key, attempt };
+            let question = Question { turn, key, attempt, limit };
             take(decision, agent, question, SentOutput { name, output }, &state.offers);
         }
         Some(Offer::Stale(name)) => {
@@ -264,7 +332,7 @@ fn take(
     sent: SentOutput<'_>,
     offers: &BTreeMap<String, Output>,
 ) {
-    let Question { turn, key, attempt } = question;
+    let Question { turn, key, attempt, limit } = question;
     let SentOutput { name, output } = sent;
     step(decision, agent, StepEvent::OutputTaken { name });
     let errors = match fitting(decision, &output.verdict, &output.stored.value) {
@@ -273,19 +341,18 @@ fn take(
     };
     let following = attempt.saturating_add(1);
     let request = format!("{key}:{following}");
-    let has_next =
-        program_and_state(decision).is_some_and(|(steps, _)| following <= steps.tries(&key));
-    match offers.get(&request).filter(|_| has_next) {
+    match offers.get(&request).filter(|_| following <= limit) {
         Some(next) => {
-            let event = StepEvent::Asked { key: key.clone(), attempt: following, errors };
+            let event =
+                StepEvent::Asked { key: key.clone(), attempt: following, errors, limit: None };
             step(decision, agent, event);
-            let question = Question { turn: turn.following(), key, attempt: following };
+            let question = Question { turn: turn.following(), key, attempt: following, limit };
             let sent = SentOutput { name: request, output: next };
             // At most five calls deep, because a step has at most five attempts (`Cap::MOST`).
             take(decision, agent, question, sent, offers);
         }
         None => {
-            let next = Question { turn: turn.following(), key, attempt };
+            let next = Question { turn: turn.following(), key, attempt, limit };
             // The session is not used: a caller manages its own conversations.
             invalid(decision, agent, next, &Session::Fresh, &errors);
         }
@@ -366,11 +433,16 @@ pub(crate) fn finished(
         Some(Verdict::Invalid(errors)) => {
             let attempts = decision.run.program.steps().and_then(|state| state.attempts.get(&key));
             let attempt = attempts.copied().unwrap_or(1);
+            let limit = last_attempt(decision, &key);
             let (visit, turn) = (agent.visit.number, agent.visit.turn.saturating_add(1));
             let turn = TurnId { agent: agent.id.clone(), visit, turn };
-            invalid(decision, agent, Question { turn, key, attempt }, session, &errors);
+            invalid(decision, agent, Question { turn, key, attempt, limit }, session, &errors);
         }
     }
+}
+
+fn last_attempt(decision: &Decision<'_>, key: &Key) -> u32 {
+    program_and_state(decision).map_or(1, |(steps, state)| steps.last_attempt(state, key))
 }
 
 /// Stores the result of a step, or fails it if the results would exceed the limit.
@@ -424,7 +496,8 @@ pub(crate) fn called(mut decision: Decision<'_>, call: &Call) -> Vec<Event> {
                     // (`AgentSummary::note_answer`).
                     key: format!("{key}:{attempt}"),
                 });
-                let question = Question { turn: ask, key, attempt };
+                let limit = last_attempt(&decision, &key);
+                let question = Question { turn: ask, key, attempt, limit };
                 let sent = SentOutput { name: name.clone(), output };
                 take(&mut decision, agent, question, sent, &with_call.offers);
                 // Outputs for later attempts belong to this step alone.

@@ -4,7 +4,7 @@
 //! way again.
 
 use crate::agent::{Agent, AgentStatus};
-use crate::crayfish::ErrorCode;
+use crate::crayfish::{ErrorCode, VariableProblem};
 use crate::extension::{Extension, Kind};
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::ids::StateName;
@@ -54,8 +54,10 @@ pub enum Change {
     MaxIterations(u64),
     Timeout(Span),
     IdleTimeout(Span),
-    /// Use the states as they are on disk.
+    /// Use the states or the document as they are on disk.
     CurrentStates,
+    /// Give a variable of the document another value.
+    Variable(VariableProblem),
     /// Use the states of the start.
     PinnedStates,
 }
@@ -86,12 +88,13 @@ pub fn next_command(run: &Run, status: Status, states: States) -> NextCommand {
     }
 }
 
-/// Returns the command that continues a run. A step that failed for good needs another run.
+/// Returns the command that continues a run. A step that failed for good needs an edited document;
+/// a caller of the tool needs another run.
 fn resume(run: &Run, states: States) -> NextCommand {
     match (is_of_caller(run), is_final(run)) {
         (false, false) => NextCommand::Resume(needed(run, states)),
-        // Its document is pinned and would fail at the same step again.
-        (false, true) => NextCommand::Start,
+        // The pinned document would fail at the same step again. An edited one keeps all results.
+        (false, true) => NextCommand::Resume(edited(run)),
         // With the results the loop would end in the same way at once.
         (true, _) if failed_with(run, ErrorCode::WhileNotConverged) => {
             NextCommand::Call(CallTarget::OtherRun)
@@ -101,11 +104,33 @@ fn resume(run: &Run, states: States) -> NextCommand {
     }
 }
 
+/// Returns the changes for a document that would fail at the same step again.
+fn edited(run: &Run) -> Vec<Change> {
+    let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
+    let variables = failed.filter_map(|agent| match &agent.status {
+        AgentStatus::Failed { failure: Failure::Step { variable, .. }, .. } => variable.clone(),
+        AgentStatus::Failed { .. } | AgentStatus::Live | AgentStatus::Held(_) => None,
+    });
+    let mut changes = vec![Change::CurrentStates];
+    for change in variables.map(Change::Variable) {
+        // Several iterations may miss the same variable.
+        if !changes.contains(&change) {
+            changes.push(change);
+        }
+    }
+    changes
+}
+
 fn failed_with(run: &Run, of: ErrorCode) -> bool {
     let status = |id| Some(&run.agents.get(id)?.status);
     run.failed.iter().filter_map(status).any(|status| {
         matches!(status, AgentStatus::Failed { failure: Failure::Step { code, .. }, .. } if *code == of)
     })
+}
+
+/// Returns whether a step failed because of a variable.
+pub(super) fn misses_variable(run: &Run) -> bool {
+    edited(run).iter().any(|change| matches!(change, Change::Variable(_)))
 }
 
 /// Returns whether only the caller of the tool can continue the run.
@@ -118,7 +143,7 @@ pub fn is_final(run: &Run) -> bool {
     let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
     let is_final = |status: &AgentStatus| match status {
         AgentStatus::Failed { failure: failure @ Failure::Step { .. }, .. } => {
-            !decide::is_revived(failure)
+            !decide::is_revived(run, failure)
         }
         AgentStatus::Failed { .. } | AgentStatus::Live | AgentStatus::Held(_) => false,
     };

@@ -230,7 +230,7 @@ impl AgentSummary {
     }
 
     fn note_step(&mut self, event: &StepEvent) {
-        if let StepEvent::Asked { key, attempt, errors } = event {
+        if let StepEvent::Asked { key, attempt, errors, .. } = event {
             let attempt = StepAttempt { key: key.clone(), number: *attempt };
             if !errors.is_empty() {
                 self.refused = Some(attempt.clone());

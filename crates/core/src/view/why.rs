@@ -6,7 +6,7 @@
 use crate::text::counted;
 use std::collections::BTreeSet;
 
-use crate::agent::{Agent, AgentStatus};
+use crate::agent::{Agent, AgentStatus, Location};
 use crate::crayfish::key::RequestId;
 use crate::crayfish::{ErrorCode, VariableProblem};
 use crate::failure::{Failure, TurnFailure};
@@ -20,7 +20,7 @@ use crate::scheduler::Lane;
 use super::TimeFormat;
 use super::backend_labels::{BackendLabels, answering};
 use super::ledger::Ledger;
-use super::next_command::{failed_script, is_of_caller};
+use super::next_command::{failed_script, is_final, is_of_caller, misses_variable};
 use super::place::place;
 use super::plan::Plan;
 use super::status::{Status, Waiting};
@@ -68,6 +68,14 @@ pub enum Hint {
         backend: BackendName,
     },
     RaiseVisitBudget,
+    /// Raise the budget of an agent step.
+    RaiseStepBudget {
+        step: String,
+    },
+    /// Fix the document: with the pinned one the run would fail in the same way again.
+    FixDocument {
+        document: String,
+    },
     /// Fix the reason that the agent gave: a resume repeats this state.
     FixReason {
         location: String,
@@ -279,7 +287,10 @@ fn hint(run: &Run, agent: &Agent, failure: &Failure) -> Option<Hint> {
                 Some(limited) => Hint::RedirectThen { limited, backend },
             })
         }
-        Failure::VisitBudget { .. } => Some(Hint::RaiseVisitBudget),
+        Failure::VisitBudget { .. } => Some(match location {
+            Location::State(_) => Hint::RaiseVisitBudget,
+            Location::Step(key) => Hint::RaiseStepBudget { step: key.step.to_string() },
+        }),
         Failure::Declared { .. } if run.program.ralph().is_none() => {
             Some(Hint::FixReason { location: location.to_string() })
         }
@@ -355,6 +366,10 @@ fn interrupted(run: &Run, ledger: &Ledger) -> String {
 
 /// Returns the edit without which a resume fails in the same way again; `None` if it needs none.
 pub fn needed_edit(run: &Run) -> Option<Hint> {
+    // A variable is set by a flag of the next command.
+    if is_final(run) && !is_of_caller(run) && !misses_variable(run) {
+        return Some(Hint::FixDocument { document: run.workflow.clone() });
+    }
     let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
     let mut edits = failed.filter_map(|agent| match &agent.status {
         AgentStatus::Failed { failure, .. } => edit(run, agent, failure),
@@ -376,7 +391,9 @@ fn edit(run: &Run, agent: &Agent, failure: &Failure) -> Option<Hint> {
         | Hint::RedirectThen { .. }
         | Hint::RaiseVisitBudget
         | Hint::FixScript { .. }
-        | Hint::FixStart => true,
+        | Hint::FixStart
+        | Hint::RaiseStepBudget { .. }
+        | Hint::FixDocument { .. } => true,
         Hint::Output { .. }
         | Hint::MissingVariable { .. }
         | Hint::ListVariable { .. }

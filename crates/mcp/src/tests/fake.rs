@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use raymond_core::crayfish::ProblemCode;
+use raymond_core::crayfish::document::AgentSettings;
 use raymond_core::crayfish::envelope::{AgentRequest, CallOutcome, CallReply};
 use raymond_core::crayfish::error_code::ErrorCode;
 use raymond_core::crayfish::problem::Problem;
@@ -53,13 +54,13 @@ impl Host for Fake {
         }
         self.requests.lock().unwrap().push(request.clone());
         match request["workflow"]["name"].as_str() {
-            Some("done") => reply(None, CallOutcome::Done),
+            Some("done") => reply(None, CallOutcome::Done { output: None }),
             Some("steps") => {
                 for count in [1, 1, 3, 2, 4] {
                     let message = format!("at {count}");
                     channels.progress.send(Progress { count, message }).ok();
                 }
-                reply(None, CallOutcome::Done)
+                reply(None, CallOutcome::Done { output: None })
             }
             Some("wait") => self.wait(&channels, Duration::ZERO),
             Some("stubborn") => self.wait(&channels, Duration::from_millis(200)),
@@ -114,7 +115,7 @@ impl Fake {
         let valid = |output: &Json| output["foo"].is_string();
         let errors = match (given(1), given(2)) {
             (Some(output), _) | (_, Some(output)) if valid(output) => {
-                return reply(run, CallOutcome::Done);
+                return reply(run, CallOutcome::Done { output: None });
             }
             (None, None) => Vec::new(),
             _ => vec![Problem::of_value("/foo", "is missing")],
@@ -129,6 +130,7 @@ impl Fake {
             max_attempts: 3,
             assignee: None,
             session: None,
+            settings: AgentSettings::default(),
             validation_errors: errors,
         };
         reply(run, CallOutcome::NeedsAgent(vec![asks]))

@@ -167,6 +167,7 @@ impl HistoryBuilder<'_> {
             | StepEvent::LoopLeft
             | StepEvent::Failed { .. }
             | StepEvent::Revived
+            | StepEvent::Concluded
             | StepEvent::Ended => {}
         }
     }

@@ -216,7 +216,9 @@ impl Host {
         let mut run = world.last.clone();
         self.faults.without_faults(|| recovered::read_results(&mut run, &self.blobs()))?;
         let (ran, asked) = (world.ran.iter().cloned(), world.asked.iter().cloned());
-        Ok(StepTrace { ran: ran.collect(), asked: asked.collect(), ..trace_of(&run)? })
+        let steps = self.definition(&run).steps.as_deref();
+        let steps = steps.ok_or_else(|| Violation("no document".to_owned()))?;
+        Ok(StepTrace { ran: ran.collect(), asked: asked.collect(), ..trace_of(&run, steps)? })
     }
 
     pub fn history(&self) -> History {

@@ -122,6 +122,9 @@ pub(super) fn compare(
             return Err(format!("{key} asks for attempt {attempt}, not {known:?}"));
         }
     }
+    if expected.output != found.output {
+        return Err(format!("the output is {:?}, not {:?}", found.output, expected.output));
+    }
     let complete = results.len() == found.results.len() && attempts.len() == found.attempts.len();
     if complete || open { Ok(()) } else { Err("results or attempts are missing".to_owned()) }
 }

@@ -73,7 +73,9 @@ impl Host {
             let key = request["key"].as_str().unwrap();
             let attempt = u32::try_from(request["attempt"].as_u64().unwrap()).unwrap();
             let input = request.get("input").map_or_else(|| json!([]), |input| json!([input]));
-            let question = json!([request["prompt"], input]);
+            let allow = request.get("allow").cloned().unwrap_or_else(|| json!([]));
+            let settings = json!({ "model": request["model"], "allow": allow });
+            let question = json!([request["prompt"], input, settings]);
             self.asked.insert(format!("{key} {attempt} {question}"));
             let (answer, _) = self.replies.answer(key, attempt);
             let by_id = match self.style {
@@ -103,7 +105,8 @@ impl Host {
 
 /// Returns the trace of a reply, without the plain ids of steps in loops.
 fn trace_of_reply(reply: &Json, asked: BTreeSet<String>, document: &Json) -> StepTrace {
-    let mut trace = StepTrace { asked, ..StepTrace::default() };
+    let output = reply.get("output").cloned();
+    let mut trace = StepTrace { asked, output, ..StepTrace::default() };
     let outside = outside_loops(&document["steps"]);
     for (name, result) in reply["results"].as_object().unwrap() {
         if name.contains('[') || outside.contains(name) {
@@ -115,13 +118,28 @@ fn trace_of_reply(reply: &Json, asked: BTreeSet<String>, document: &Json) -> Ste
         }
     }
     for (key, attempt) in reply["attempts"].as_object().unwrap() {
-        trace.attempts.insert(key.clone(), u32::try_from(attempt.as_u64().unwrap()).unwrap());
+        let attempt = u32::try_from(attempt.as_u64().unwrap()).unwrap();
+        let id = key.rsplit('.').next().unwrap();
+        // Without a run, one attempt more says that a collected failure has used up all of them.
+        let most = retries(&document["steps"], id).unwrap_or(u32::MAX);
+        trace.attempts.insert(key.clone(), attempt.min(most));
     }
     if reply["ok"] == false {
         let text = |key: &str| reply[key].as_str().unwrap().to_owned();
         trace.failures.push((text("stepId"), text("error")));
     }
     trace
+}
+
+/// Returns the attempts of an agent step.
+fn retries(steps: &Json, id: &str) -> Option<u32> {
+    steps.as_array().into_iter().flatten().find_map(|step| {
+        if step["id"] == id {
+            let retries = step.get("retries").map_or(3, |retries| retries.as_u64().unwrap());
+            return u32::try_from(retries).ok();
+        }
+        ["then", "else", "body"].into_iter().find_map(|list| retries(&step[list], id))
+    })
 }
 
 fn outside_loops(steps: &Json) -> BTreeSet<String> {

@@ -3,7 +3,7 @@
 //! There is no disk and no clock, so one test can run many documents. `crashes` runs the same
 //! documents on a simulated machine, to test recovery.
 
-use crate::step_trace::{call_of, question_of, trace_of};
+use crate::step_trace::{QuestionSettings, call_of, question_of, trace_of};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -83,8 +83,9 @@ pub fn drive(
         match drive.run.phase {
             Phase::Ended(Ending::NeedsCaller) => drive.call()?,
             Phase::Ended(_) => {
-                let StepTrace { ran, asked, .. } = drive.trace;
-                return Ok(StepTrace { ran, asked, ..trace_of(&drive.run)? });
+                let StepTrace { ran, asked, .. } = std::mem::take(&mut drive.trace);
+                let steps = drive.steps_program()?;
+                return Ok(StepTrace { ran, asked, ..trace_of(&drive.run, steps)? });
             }
             Phase::Unborn | Phase::Open | Phase::Stopping(_) => drive.settle()?,
         }
@@ -141,8 +142,10 @@ impl CoreDriver {
                 let ran = self.run_program(&header, &exec.call);
                 self.in_flight.push((header.turn, header.attempt, ran));
             }
-            Effect::Start(TurnSpec { header, work: Work::Prompt(_) }) => {
-                let (text, read, verdict) = self.answer_question(&header.turn.agent)?;
+            Effect::Start(TurnSpec { header, work: Work::Prompt(prompt) }) => {
+                let settings = QuestionSettings::of_prompt(&prompt);
+                let (text, read, verdict) =
+                    self.answer_question(&header.turn.agent, Some(settings))?;
                 let verdict = Some(verdict);
                 let reply = ReadReply { read, verdict, ..text.into() };
                 let outcome = Outcome::Finished(Box::new(Finished::new(reply, Cost::Free)));
@@ -175,7 +178,7 @@ impl CoreDriver {
             if index != certain && self.dice.percent(40) {
                 continue;
             }
-            let (value, read, verdict) = self.answer_question(&ask.agent)?;
+            let (value, read, verdict) = self.answer_question(&ask.agent, None)?;
             let (key, attempt) = (self.key(&ask.agent)?, self.attempt_of(&ask.agent)?);
             let output = Output { stored: Stored { value, ok: true, read }, verdict };
             // Both forms that the tool accepts: the id of a request, or a key with its attempt.
@@ -226,14 +229,20 @@ impl CoreDriver {
         Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None }
     }
 
-    /// Returns the answer to a question of a step.
-    fn answer_question(&mut self, agent: &AgentId) -> Result<(Value, Read, Verdict), Violation> {
+    /// Returns the answer to a question of a step; `settings` are those of its prompt, if a backend
+    /// answers.
+    fn answer_question(
+        &mut self,
+        agent: &AgentId,
+        settings: Option<QuestionSettings>,
+    ) -> Result<(Value, Read, Verdict), Violation> {
         let (key, attempt) = (self.key(agent)?, self.attempt_of(agent)?);
         let flow = self.run.program.steps();
         let request = flow.and_then(|flow| self.steps_program().ok()?.request(flow, agent, &key));
         let request = request.ok_or_else(|| Violation(format!("{key} asks nothing")))?;
         let message = ask::message(&request);
-        let (key, question) = (key.to_string(), question_of(&message, attempt)?);
+        let settings = settings.unwrap_or_else(|| QuestionSettings::of_request(&request));
+        let (key, question) = (key.to_string(), question_of(&message, attempt, &settings)?);
         self.trace.asked.insert(format!("{key} {attempt} {question}"));
         let (answer, valid) = self.replies.answer(&key, attempt);
         let wrong = || vec![Problem::of_value("/n", "as planned")];

@@ -4,6 +4,8 @@
 //! name, and nested loops bind the same local. Lists and bodies may be empty, paths may lead
 //! nowhere, and braces may be plain text.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value as Json, json};
 
 use super::random_replies;
@@ -35,6 +37,12 @@ fn generate(mut generator: DocumentGenerator) -> Json {
     if generator.dice.percent(40) {
         document["env"] = json!({ "A": "{{vars.word}}", "B": "{{ vars.deep.half }}" });
     }
+    if generator.dice.percent(20) {
+        document["description"] = "made at random".into();
+    }
+    if generator.dice.percent(40) {
+        document["output"] = generator.shape(2);
+    }
     document
 }
 
@@ -53,6 +61,39 @@ enum ResultKind {
     Json,
     Files,
     Text,
+    /// The items of a loop.
+    Items,
+}
+
+/// The body of a loop, as far as paths into its items need it.
+#[derive(Debug, Clone, Default)]
+struct LoopBody {
+    /// Paths from an item, such as `.s3.ok`.
+    ends: Vec<String>,
+    /// Whether an item may contain a collected failure, whose wording is not specified.
+    collects: bool,
+}
+
+impl LoopBody {
+    fn of(step: &Json) -> Self {
+        let collects = step.to_string().contains("\"collect\"");
+        let mut ends = Vec::new();
+        let mut lists = vec![&step["body"]];
+        while let Some(list) = lists.pop() {
+            for step in list.as_array().into_iter().flatten() {
+                let id = step["id"].as_str().unwrap_or_default();
+                match step["kind"].as_str() {
+                    Some("exec" | "agent") => ends.push(format!(".{id}.ok")),
+                    // A nested list would show the failures, too.
+                    Some("forEach" | "while") if collects => {}
+                    Some("forEach" | "while") => ends.push(format!(".{id}.items")),
+                    // The steps in an `if` belong to the loop around it.
+                    _ => lists.extend([&step["then"], &step["else"]]),
+                }
+            }
+        }
+        Self { ends, collects }
+    }
 }
 
 /// A local variable of a loop.
@@ -72,6 +113,7 @@ struct DocumentGenerator {
     programs: bool,
     /// The steps that may have finished before this point.
     known: Vec<(String, ResultKind)>,
+    bodies: BTreeMap<String, LoopBody>,
     locals: Vec<Local>,
 }
 
@@ -82,8 +124,8 @@ impl DocumentGenerator {
         let left = 3 + dice.index(14);
         // Also names of variables and locals: `results.n` and `vars.n` must not be confused.
         let names = vec!["n", "list", "item", "word", "x"];
-        let (known, locals) = (Vec::new(), Vec::new());
-        Self { dice, names, count: 0, left, programs: true, known, locals }
+        let (known, bodies, locals) = (Vec::new(), BTreeMap::new(), Vec::new());
+        Self { dice, names, count: 0, left, programs: true, known, bodies, locals }
     }
 
     /// Returns an unused step id.
@@ -152,7 +194,7 @@ impl DocumentGenerator {
             ResultKind::Json => step["io"] = self.stream(),
             ResultKind::Files => step["io"] = self.files(),
             ResultKind::Text if self.dice.percent(20) => step["io"] = json!({ "mode": "none" }),
-            ResultKind::Text => {}
+            ResultKind::Text | ResultKind::Items => {}
         }
         self.known.push((id.to_owned(), kind));
         step
@@ -161,7 +203,12 @@ impl DocumentGenerator {
     fn stream(&mut self) -> Json {
         let mut io = json!({ "mode": "stream" });
         let readable: Vec<String> = self.known_with(ResultKind::Json);
-        if !readable.is_empty() && self.dice.percent(50) {
+        let loops = self.plain_loops();
+        if !loops.is_empty() && self.dice.percent(20) {
+            let id = self.dice.pick(&loops).clone();
+            let last = json!({ "stepId": id, "jsonPath": "$[0]" });
+            io["inputFrom"] = if self.dice.percent(70) { json!(id) } else { last };
+        } else if !readable.is_empty() && self.dice.percent(50) {
             let id = self.dice.pick(&readable).clone();
             io["inputFrom"] = match self.dice.below(4) {
                 0 => json!({ "stepId": id, "jsonPath": "$.list" }),
@@ -203,8 +250,25 @@ impl DocumentGenerator {
                 step["session"]["reset"] = self.dice.percent(50).into();
             }
         }
+        self.settings(&mut step);
         self.known.push((id.to_owned(), ResultKind::Json));
         step
+    }
+
+    /// Adds the settings of an agent step. The budget is more than any step spends here.
+    fn settings(&mut self, step: &mut Json) {
+        if self.dice.percent(15) {
+            step["description"] = "asks something".into();
+        }
+        if self.dice.percent(15) {
+            step["model"] = (*self.dice.pick(&["small", "large"])).into();
+        }
+        if self.dice.percent(15) {
+            step["allow"] = json!(["Bash(make:*)", "WebFetch"]);
+        }
+        if self.dice.percent(15) {
+            step["budget"] = 2.5.into();
+        }
     }
 
     fn choice(&mut self, id: &str, depth: usize) -> Json {
@@ -240,15 +304,37 @@ impl DocumentGenerator {
                 step["onError"] = (*self.dice.pick(&["collect", "collect", "fail"])).into();
             }
         }
+        self.knows_items(id, &step);
         step
+    }
+
+    /// Makes the items of a loop readable for the steps behind it.
+    fn knows_items(&mut self, id: &str, step: &Json) {
+        self.bodies.insert(id.to_owned(), LoopBody::of(step));
+        self.known.push((id.to_owned(), ResultKind::Items));
+    }
+
+    /// Returns the end of a path to the items of a loop.
+    fn items_end(&mut self, id: &str) -> String {
+        let LoopBody { ends, collects } = self.bodies.get(id).cloned().unwrap_or_default();
+        let number = self.dice.below(3);
+        if !ends.is_empty() && (collects || self.dice.percent(60)) {
+            return format!(".items[{number}]{}", self.dice.pick(&ends));
+        }
+        let all = if collects { ".items[7]".to_owned() } else { ".items".to_owned() };
+        if self.dice.percent(50) { all } else { format!(".items[{}]", 7 * u64::from(collects)) }
     }
 
     fn list_path(&mut self) -> (String, bool) {
         let readable = self.known_with(ResultKind::Json);
         let local = self.locals.last().cloned();
+        let loops = self.plain_loops();
         match (self.dice.below(12), local) {
-            (0..=3, _) if !readable.is_empty() => {
+            (0..=2, _) if !readable.is_empty() => {
                 (format!("$.results.{}.json.list", self.dice.pick(&readable)), true)
+            }
+            (3, _) if !loops.is_empty() => {
+                (format!("$.results.{}.items", self.dice.pick(&loops)), true)
             }
             (4, Some(local)) => (format!("$.locals.{}", local.name), local.from_step),
             (5..=6, Some(local)) => (format!("$.locals.{}.list", local.name), local.from_step),
@@ -278,6 +364,7 @@ impl DocumentGenerator {
         if self.dice.percent(70) {
             step["onMaxIters"] = (*self.dice.pick(&["continue", "continue", "fail"])).into();
         }
+        self.knows_items(id, &step);
         step
     }
 
@@ -285,12 +372,13 @@ impl DocumentGenerator {
     fn condition(&mut self, about: Option<(String, ResultKind)>) -> Json {
         let path = match about {
             Some((id, kind)) if self.dice.percent(70) => {
-                let end = match kind {
-                    ResultKind::Json => *self.dice.pick(&["", ".json.n", ".ok", ".json.deep"]),
-                    ResultKind::Files => *self.dice.pick(&["", ".outputs.out.n", ".ok", ".stdout"]),
-                    ResultKind::Text => *self.dice.pick(&["", ".stdout", ".ok", ".attempts"]),
+                let ends = match kind {
+                    ResultKind::Json => ["", ".json.n", ".ok", ".json.deep"],
+                    ResultKind::Files => ["", ".outputs.out.n", ".ok", ".stdout"],
+                    ResultKind::Text => ["", ".stdout", ".ok", ".attempts"],
+                    ResultKind::Items => [".items", ".items[0]", ".items[1]", ".items[9]"],
                 };
-                format!("$.results.{id}{end}")
+                format!("$.results.{id}{}", self.dice.pick(&ends))
             }
             _ => format!("$.{}", self.path(Usage::Data, 40)),
         };
@@ -395,13 +483,32 @@ impl DocumentGenerator {
             }
             (ResultKind::Files, _) => &[".outputs.out.n", ".outputs", ".stdout"],
             (ResultKind::Text, _) => &[".stdout", ".ok", ".attempts"],
+            (ResultKind::Items, _) => return format!("results.{id}{}", self.items_end(&id)),
         };
         format!("results.{id}{}", self.dice.pick(ends))
+    }
+
+    /// Returns the loops without collected failures: a failed item would show its wording.
+    fn plain_loops(&self) -> Vec<String> {
+        let mut loops = self.known_with(ResultKind::Items);
+        loops.retain(|id| self.bodies.get(id).is_some_and(|body| !body.collects));
+        loops
     }
 
     fn known_with(&self, kind: ResultKind) -> Vec<String> {
         let known = self.known.iter().filter(|(_, left)| *left == kind);
         known.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Returns a step that shows the items of a loop, if the loop has ended.
+    fn items_probes(&self, number: usize, id: &str) -> Option<Json> {
+        let path = format!("results.{id}.items");
+        // The wording of a collected failure is not specified.
+        self.bodies.get(id).filter(|body| !body.collects)?;
+        let run = json!({ "kind": "cmd", "cmd": "show", "args": [format!("{{{{{path}}}}}")] });
+        let cond = json!({ "op": "exists", "path": format!("$.{path}") });
+        let then = json!([{ "id": format!("q{number}"), "kind": "exec", "run": run }]);
+        Some(json!({ "id": format!("p{number}"), "kind": "if", "cond": cond, "then": then }))
     }
 
     /// Returns steps that read the results of all others. The wording of a failure is not
@@ -411,7 +518,10 @@ impl DocumentGenerator {
             let run = json!({ "kind": "cmd", "cmd": "show", "args": [seen] });
             json!([{ "id": id, "kind": "exec", "run": run }])
         };
-        let probe = |(number, (id, _)): (usize, &(String, ResultKind))| {
+        let probe = |(number, (id, kind)): (usize, &(String, ResultKind))| {
+            if *kind == ResultKind::Items {
+                return self.items_probes(number, id).into_iter().collect::<Vec<_>>();
+            }
             let is = |op: &str, value: bool| json!({ "op": op, "path": format!("$.results.{id}.ok"), "value": value });
             let well = json!({
                 "id": format!("p{number}"), "kind": "if", "cond": is("eq", true),
@@ -421,7 +531,7 @@ impl DocumentGenerator {
                 "id": format!("o{number}"), "kind": "if", "cond": is("eq", false),
                 "then": shows(format!("r{number}"), format!("{{{{results.{id}.error}}}}")),
             });
-            [well, badly]
+            vec![well, badly]
         };
         self.known.iter().enumerate().flat_map(probe).collect()
     }

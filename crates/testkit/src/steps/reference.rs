@@ -24,6 +24,8 @@ struct Scope {
     locals: Names,
     /// The enclosing loops, as the prefix of keys.
     loops: String,
+    /// The results of the current iteration: of its steps, and the items of the loops in it.
+    item: Map<String, Json>,
     /// Whether an enclosing loop collects failures.
     collected: bool,
 }
@@ -32,11 +34,17 @@ struct Scope {
 pub fn interpret(document: &Json, vars: &Map<String, Json>, replies: RandomReplies) -> StepTrace {
     let mut names: Names = fields(&document["vars"]);
     names.extend(vars.clone());
+    let trace = StepTrace::default();
     let mut interpreter =
-        Interpreter { replies, document, vars: names, trace: StepTrace::default() };
+        Interpreter { replies, document, vars: names, missing_is_null: false, trace };
     let mut scope = Scope::default();
     let done = interpreter.list(&document["steps"], &mut scope);
     interpreter.trace.failures = done.err().unwrap_or_default();
+    if let Some(output) = document.get("output").filter(|_| interpreter.trace.failures.is_empty()) {
+        // No step could be guarded here, so a missing value is null.
+        interpreter.missing_is_null = true;
+        interpreter.trace.output = interpreter.shape(output, &scope);
+    }
     interpreter.trace
 }
 
@@ -44,6 +52,8 @@ struct Interpreter<'a> {
     replies: RandomReplies,
     document: &'a Json,
     vars: Names,
+    /// Whether a path without a value leads to null.
+    missing_is_null: bool,
     trace: StepTrace,
 }
 
@@ -84,7 +94,15 @@ impl Interpreter<'_> {
     fn store_result(&mut self, step: &Json, result: Json, scope: &mut Scope) {
         let id = text_of(&step["id"]);
         self.trace.results.insert(format!("{}{id}", scope.loops), result.clone());
+        scope.item.insert(id.to_owned(), result.clone());
         scope.results.insert(id.to_owned(), result);
+    }
+
+    /// Makes the items of a loop readable: for later steps, and in the item of the loop around it.
+    fn store_items(step: &Json, items: &[Json], scope: &mut Scope) {
+        let (id, items) = (text_of(&step["id"]), json!({ "items": items }));
+        scope.item.insert(id.to_owned(), items.clone());
+        scope.results.insert(id.to_owned(), items);
     }
 
     fn exec(&mut self, step: &Json, scope: &mut Scope) -> Result<(), Failures> {
@@ -143,7 +161,9 @@ impl Interpreter<'_> {
                 Json::String(id) => (id.as_str(), "$"),
                 from => (text_of(&from["stepId"]), from["jsonPath"].as_str().unwrap_or("$")),
             };
-            let read = scope.results.get(id)?.get("json")?;
+            let result = scope.results.get(id)?;
+            // A loop has items instead.
+            let read = result.get("json").or_else(|| result.get("items"))?;
             call.insert("stdin".to_owned(), text::follow(read, &path[1..])?.clone());
         }
         Some(Json::Object(call))
@@ -159,7 +179,9 @@ impl Interpreter<'_> {
         let (Some(prompt), Some(input)) = (prompt, input) else {
             return self.fail(step, "unknown_name", None, scope);
         };
-        let question = json!([prompt, input.map_or(json!([]), |input| json!([input]))]);
+        let allow = step.get("allow").cloned().unwrap_or_else(|| json!([]));
+        let settings = json!({ "model": step["model"], "allow": allow });
+        let question = json!([prompt, input.map_or(json!([]), |input| json!([input])), settings]);
         for attempt in 1..=step["retries"].as_u64().unwrap_or(3) {
             let attempt = u32::try_from(attempt).unwrap_or(u32::MAX);
             self.trace.asked.insert(format!("{key} {attempt} {question}"));
@@ -176,11 +198,11 @@ impl Interpreter<'_> {
         let Some(Json::Array(items)) = self.path(text_of(&step["listPath"]), scope) else {
             return self.fail(step, "not_an_array", None, scope);
         };
-        hide_results(&step["body"], scope);
+        hide_loop(step, scope);
         let id = text_of(&step["id"]);
         let outside = scope.clone();
         let parallel = step["parallel"] == true;
-        let mut failed = Failures::new();
+        let (mut failed, mut list) = (Failures::new(), Vec::new());
         for (number, item) in items.into_iter().enumerate() {
             let mut inside = outside.clone();
             // Iterations in sequence see the results of the iteration before; parallel ones see
@@ -191,7 +213,9 @@ impl Interpreter<'_> {
             inside.collected |= step["onError"] == "collect";
             inside.loops = format!("{}{id}[{number}].", outside.loops);
             inside.locals.insert(text_of(&step["itemVar"]).to_owned(), item);
+            inside.item = Map::new();
             let done = self.list(&step["body"], &mut inside);
+            list.push(Json::Object(inside.item));
             // The last iteration wins, by its place in the list and not by the time of its end.
             scope.results = inside.results;
             match done {
@@ -202,25 +226,36 @@ impl Interpreter<'_> {
             }
         }
         self.trace.is_indeterminate |= outside.collected && !failed.is_empty();
-        if failed.is_empty() { Ok(()) } else { Err(failed) }
+        if !failed.is_empty() {
+            return Err(failed);
+        }
+        Self::store_items(step, &list, scope);
+        Ok(())
     }
 
     fn repeat(&mut self, step: &Json, scope: &mut Scope) -> Result<(), Failures> {
-        hide_results(&step["body"], scope);
+        hide_loop(step, scope);
         let id = text_of(&step["id"]);
-        let outside = scope.loops.clone();
+        let (outside, around) = (scope.loops.clone(), std::mem::take(&mut scope.item));
+        let mut list = Vec::new();
         for number in 0..step["maxIters"].as_u64().unwrap_or(0) {
             if self.is_true(&step["until"], scope) {
-                return Ok(());
+                break;
             }
             scope.loops = format!("{outside}{id}[{number}].");
             let done = self.list(&step["body"], scope);
             scope.loops.clone_from(&outside);
-            done?;
+            list.push(Json::Object(std::mem::take(&mut scope.item)));
+            if let Err(all) = done {
+                scope.item = around;
+                return Err(all);
+            }
         }
+        scope.item = around;
         // The condition may hold after the last iteration, so it is checked once more than there
         // are iterations.
         if self.is_true(&step["until"], scope) || step["onMaxIters"] == "continue" {
+            Self::store_items(step, &list, scope);
             return Ok(());
         }
         self.fail(step, "while_not_converged", None, scope)
@@ -240,6 +275,13 @@ impl Interpreter<'_> {
             _ => numbers.is_some_and(|(found, bound)| found < bound),
         }
     }
+}
+
+/// Hides the earlier items of a loop, and the earlier results of its body, when it is entered
+/// again.
+fn hide_loop(step: &Json, scope: &mut Scope) {
+    scope.results.remove(text_of(&step["id"]));
+    hide_results(&step["body"], scope);
 }
 
 /// Hides the earlier results of a loop's body when the loop is entered again.

@@ -132,7 +132,7 @@ fn repin(record: &mut Record, manifests: &BTreeMap<Value, Value>) {
     for step in &mut record.steps {
         match &mut step.cause {
             Input::Start(start) => repin(&mut start.manifest),
-            Input::Adopt { manifest } => repin(manifest),
+            Input::Adopt { manifest, .. } => repin(manifest),
             _ => {}
         }
         for event in &mut step.events {

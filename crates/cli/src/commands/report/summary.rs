@@ -11,7 +11,7 @@ use raymond_core::time::Span;
 use raymond_core::value::Value;
 use raymond_core::view::costs::percent;
 use raymond_core::view::words::preview;
-use raymond_core::view::{Denied, RunView, Status, Totals, collected, is_final};
+use raymond_core::view::{Denied, RunView, Status, Totals, collected, is_final, is_of_caller};
 use raymond_engine::driver::Head;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -200,7 +200,7 @@ impl Summary<'_> {
         let next = match self.place.status {
             Status::Completed => None,
             Status::Cancelled => Some(format!("to start again: {next_command}")),
-            Status::Failed if is_final(&self.head.run) => {
+            Status::Failed if is_final(&self.head.run) && is_of_caller(&self.head.run) => {
                 Some(format!("to start again: {next_command}"))
             }
             Status::Running

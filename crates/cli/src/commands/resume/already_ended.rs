@@ -15,6 +15,7 @@ use crate::{backends, cause, json as shapes, next_command, runs};
 
 use super::super::report::report_result;
 use super::super::{print_json, print_text, result};
+use super::edits::Edits;
 use super::{ResumeOptions, end_leftover_processes};
 
 /// Prints the result of a completed run, or refuses a run that cannot continue. Returns `None` if
@@ -60,11 +61,13 @@ pub(super) fn report_if_over(
                 ),
             ))
         }
-        Phase::Ended(Ending::Failed) if view::is_final(run) => {
+        // With an edited document it can continue.
+        Phase::Ended(Ending::Failed) if view::is_final(run) && options.edits != Edits::Adopt => {
             let place = StatusSummary::of(&seen.head, Status::Failed);
             let message = format!("cannot continue {}: {}", run.id, place.why);
             Err(Failure::usage(message).code(Status::Failed.exit_code()).hint(format!(
-                "it would end in the same way again; fix the document, then start a new run: {}",
+                "it would end in the same way again; {}, then run: {}",
+                place.needed_edit.as_deref().unwrap_or("fix the cause"),
                 place.next_command
             )))
         }

@@ -1,12 +1,15 @@
-//! Decides whether a resume uses states that were edited since the run started.
+//! Decides whether a resume uses states, or a document, that were edited since the run started.
 //!
 //! Without a flag, a stopped run keeps its pinned states and reports the edits. A failed run
 //! refuses to guess, because the user may have edited a state to fix the failure.
 
+mod document;
+
 use raymond_core::agent::Location;
+use raymond_core::crayfish::StepId;
 use raymond_core::ids::{RunId, StateName};
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Ending, Phase, Program, Run};
+use raymond_core::run::{Ending, Phase, Program, Run, Settings};
 use raymond_core::workflow::Definition;
 use raymond_core::workflow::manifest::Changes;
 use raymond_engine::driver::Head;
@@ -14,6 +17,8 @@ use raymond_engine::prepare::{PrepareError, Prepared, prepare};
 
 use crate::documents;
 use crate::failure::{Failure, USAGE};
+
+pub(super) use document::{check_variables, with_variables};
 
 /// The user's choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +32,10 @@ pub(super) enum Edits {
 /// The decision about edited states.
 #[derive(Debug)]
 pub(super) struct EditDecision {
-    /// The edited states, if they are used.
+    /// The edited states or the edited document, if they are used.
     pub(super) adopt: Option<Prepared>,
+    /// The edited steps of the document.
+    pub(super) changed: Vec<StepId>,
     /// A note for the user.
     pub(super) line: Option<String>,
 }
@@ -38,15 +45,13 @@ pub(super) fn decide_edits(
     head: &Head,
     pinned: &Definition,
     edits: Edits,
+    settings: &Settings,
 ) -> Result<EditDecision, Failure> {
     let run = &head.run;
-    let as_pinned = |line: Option<String>| Ok(EditDecision { adopt: None, line });
+    let as_pinned =
+        |line: Option<String>| Ok(EditDecision { adopt: None, changed: Vec::new(), line });
     match (&run.program, edits) {
-        (Program::Steps(_), Edits::Adopt) => {
-            let message = format!("{} always uses the document that it started with", run.id);
-            return Err(Failure::usage(message)
-                .hint("resume without --with-current, or start a new run with `raymond run`"));
-        }
+        (Program::Steps(_), Edits::Adopt) => return document::adopt(run, pinned, settings),
         (Program::Steps(_), Edits::Undecided | Edits::Ignore) => {
             return as_pinned(documents::change_since_pinned(run, pinned).map(|change| {
                 let document = &run.workflow;
@@ -80,7 +85,7 @@ pub(super) fn decide_edits(
     match edits {
         Edits::Adopt => {
             let line = format!("using the current states: {changed}");
-            Ok(EditDecision { adopt: Some(current), line: Some(line) })
+            Ok(EditDecision { adopt: Some(current), changed: Vec::new(), line: Some(line) })
         }
         Edits::Undecided if failed => Err(choice(&run.id, &changed)),
         Edits::Undecided => as_pinned(Some(format!(

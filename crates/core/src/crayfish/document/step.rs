@@ -4,6 +4,7 @@
 //! and keys that exclude each other are variants of an enum. Templates and paths in it are parsed
 //! but not filled in; [`super::super::render`] does that when the step is reached.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::StepIndex;
 use crate::budget::Micros;
 use crate::crayfish::condition::Condition;
 use crate::crayfish::name::StepId;
-use crate::crayfish::path::{Namespaces, Path, Root, ValuePath};
+use crate::crayfish::path::{ITEMS, Namespaces, Path, Root, Segment, ValuePath};
 use crate::crayfish::template::{Shape, Template};
 use crate::text::push_pointer_token;
 use crate::time::Span;
@@ -49,6 +50,25 @@ impl StepKind {
 }
 
 impl StepKind {
+    pub fn is_loop(&self) -> bool {
+        match self {
+            Self::ForEach(_) | Self::While(_) => true,
+            Self::Exec(_) | Self::Agent(_) | Self::If(_) => false,
+        }
+    }
+
+    /// Returns the step or the loop that the step reads by `inputFrom`.
+    pub fn input_source(&self) -> Option<&InputSource> {
+        match self {
+            Self::Exec(Exec { io: Io::Stream { input, .. }, .. }) => {
+                input.as_ref().map(|input| &input.from)
+            }
+            Self::Exec(_) | Self::Agent(_) | Self::If(_) | Self::ForEach(_) | Self::While(_) => {
+                None
+            }
+        }
+    }
+
     /// Returns its JSON Schemas, with pointers relative to the step.
     pub fn schemas(&self) -> Vec<(String, &Value)> {
         match self {
@@ -188,20 +208,25 @@ pub struct StreamInput {
     pub schema: Option<Arc<Value>>,
 }
 
-/// A part of the `json` of another step's result.
+/// A part of the `json` of another step's result, or of the items of a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputSource {
     pub step: StepId,
-    /// The path inside its `json`.
+    /// The path inside its `json` or its items.
     pub path: ValuePath,
 }
 
 impl InputSource {
-    /// Returns the value, if that step has a result with `json`.
-    pub fn lookup<'a>(&self, names: &'a dyn Namespaces) -> Option<&'a Value> {
+    /// Returns the value, if that step has a result with `json`, or that loop has ended.
+    pub fn lookup<'a>(&self, names: &'a dyn Namespaces) -> Option<Cow<'a, Value>> {
         // A failed step may have a result without `json`.
-        let result = names.named(Root::Results, self.step.as_str())?;
-        self.path.lookup(result.get("json")?)
+        let result = names.named(Root::Results, self.step.as_str());
+        if let Some(json) = result.and_then(|result| result.get("json")) {
+            return self.path.lookup(json).map(Cow::Borrowed);
+        }
+        let items = std::iter::once(Segment::Key(ITEMS.to_owned()));
+        let rest = items.chain(self.path.0.iter().cloned()).collect();
+        names.lookup(&Path { root: Root::Results, name: self.step.to_string(), rest })
     }
 }
 

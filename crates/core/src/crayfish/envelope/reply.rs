@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::crayfish::document::SessionChoice;
+use crate::crayfish::document::{AgentSettings, SessionChoice};
 use crate::crayfish::error_code::ErrorCode;
 use crate::crayfish::key::{Key, RequestId};
 use crate::crayfish::name::StepId;
@@ -35,7 +35,10 @@ pub struct CallReply {
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallOutcome {
-    Done,
+    Done {
+        /// The output of the document, if it has one.
+        output: Option<Value>,
+    },
     /// The run needs at least one output of the caller.
     NeedsAgent(Vec<AgentRequest>),
     Failed(CallFailure),
@@ -68,6 +71,8 @@ pub struct AgentRequest {
     /// The agent that should answer; advice to the caller.
     pub assignee: Option<String>,
     pub session: Option<SessionChoice>,
+    /// The model, tools and budget that the step asks for; advice to the caller.
+    pub settings: AgentSettings,
     /// The errors of the previous attempt.
     pub validation_errors: Vec<Problem>,
 }
@@ -89,7 +94,11 @@ impl CallReply {
     /// Returns the reply as the caller receives it.
     pub fn into_json(self) -> Value {
         let mut reply = match self.outcome {
-            CallOutcome::Done => object([("ok", true.into()), ("status", "done".into())]),
+            CallOutcome::Done { output } => {
+                let mut done = object([("ok", true.into()), ("status", "done".into())]);
+                put(&mut done, "output", output);
+                done
+            }
             CallOutcome::NeedsAgent(requests) => {
                 let requests = requests.into_iter().map(AgentRequest::into_json).collect();
                 object([
@@ -143,6 +152,10 @@ impl AgentRequest {
         put(&mut request, "input", self.input);
         put(&mut request, "assigneeAgentId", self.assignee.map(Value::from));
         put(&mut request, "session", self.session.map(session));
+        let AgentSettings { model, allow, budget } = self.settings;
+        put(&mut request, "model", model.map(Value::from));
+        put(&mut request, "allow", (!allow.is_empty()).then(|| allow.into()));
+        put(&mut request, "budget", budget.map(|budget| budget.dollars().into()));
         // One line of text for each error, not an object: a model reads lines best.
         let errors: Vec<String> = self.validation_errors.iter().map(Problem::to_string).collect();
         let context = (!errors.is_empty()).then(|| json!({ "validationErrors": errors }));

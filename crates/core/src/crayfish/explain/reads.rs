@@ -1,32 +1,28 @@
 //! The values that a step reads: variables, locals, and results of other steps.
 
-use crate::crayfish::document::{AgentStep, Exec, InputSource, Invocation, Io};
+use crate::crayfish::document::{AgentStep, Exec, InputSource, Io};
 use crate::crayfish::path::Path;
 use crate::crayfish::template::{Shape, Template};
 
 use super::words::list;
 
 pub(super) fn exec(exec: &Exec) -> Option<String> {
-    let mut templates: Vec<&Template> = match &exec.invocation {
-        Invocation::Shell(text) => vec![text],
-        Invocation::Cmd { cmd, args } => std::iter::once(cmd).chain(args).collect(),
+    let from: Vec<String> = match &exec.io {
+        Io::Stream { input: Some(input), .. } => vec![stream(&input.from)],
+        Io::None | Io::File { .. } | Io::Stream { input: None, .. } => Vec::new(),
     };
-    templates.extend(exec.env.values());
-    let mut from: Vec<String> = Vec::new();
-    match &exec.io {
-        Io::None | Io::Stream { input: None, .. } => {}
-        Io::Stream { input: Some(input), .. } => from.push(stream(&input.from)),
-        Io::File { inputs, outputs } => {
-            templates.extend(inputs.iter().chain(outputs).map(|file| &file.path));
-        }
-    }
-    from.extend(templates.into_iter().flat_map(Template::paths).map(Path::expression));
-    reads(from)
+    let paths = exec.templates().into_iter().flat_map(Template::paths).map(Path::expression);
+    reads(from.into_iter().chain(paths).collect())
 }
 
 pub(super) fn agent(agent: &AgentStep) -> Option<String> {
     let input = agent.input.iter().flat_map(Shape::paths);
     reads(agent.prompt.paths().chain(input).map(Path::expression).collect())
+}
+
+pub(super) fn output(output: &Shape) -> String {
+    let reads = reads(output.paths().map(Path::expression).collect());
+    reads.map_or_else(|| "output".to_owned(), |reads| format!("output {reads}"))
 }
 
 /// Removes repeated paths and keeps their order.

@@ -67,7 +67,11 @@ fn path_resolves_to_a_value_or_none() {
     let locals = object(json!({ "item": 3 }));
     let visible = Visible { vars: &vars, results: &results, locals: &locals };
     let check = |path: &str, expected: Option<Value>| {
-        assert_eq!(path.parse::<Path>().unwrap().lookup(&visible), expected.as_ref(), "{path}");
+        assert_eq!(
+            path.parse::<Path>().unwrap().lookup(&visible).as_deref(),
+            expected.as_ref(),
+            "{path}"
+        );
     };
     check("$.vars.a.b[0]", Some(json!(10)));
     check("$.vars.a.b[1].c", Some(json!(null)));

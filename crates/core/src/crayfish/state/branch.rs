@@ -107,8 +107,26 @@ impl Branch {
             | StepEvent::Revived
             | StepEvent::Done { .. }
             | StepEvent::Reused { .. }
+            | StepEvent::Concluded
             | StepEvent::Ended => {}
         }
+    }
+
+    /// Returns the innermost loop if its items can be read, and how many iterations it has had.
+    pub(super) fn left_list(&self) -> Option<(Key, u32)> {
+        let frame = self.loops.last().filter(|frame| frame.listed)?;
+        let begun = match self.at {
+            Position::Round => 0,
+            Position::Start
+            | Position::Before(_)
+            | Position::In(_)
+            | Position::Behind(_)
+            | Position::Body
+            | Position::Waits { .. }
+            | Position::Failed(_) => frame.number.saturating_add(1),
+        };
+        // A `forEach` is left after its last item.
+        Some((self.loop_key()?, frame.count.unwrap_or(begun)))
     }
 
     /// Returns the key of a step in the current iterations of the branch.

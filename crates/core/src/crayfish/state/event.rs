@@ -23,6 +23,13 @@ pub enum StepEvent {
         /// The branch whose parallel loop it is an iteration of.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<AgentId>,
+        /// The failures that count as results, because a loop collected them before the document
+        /// was edited.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        settled: Vec<Key>,
+        /// The steps that were edited after they had asked or failed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        edited: Vec<Key>,
     },
     /// The branch is executing a step.
     Entered {
@@ -59,6 +66,9 @@ pub enum StepEvent {
         /// The errors of the attempt before.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         errors: Vec<Problem>,
+        /// The last attempt that the step has from now on, if a resume gave it more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<u32>,
     },
     /// Later steps with this label continue this conversation.
     ConversationKept { label: String, session: SessionId },
@@ -96,6 +106,9 @@ pub enum StepEvent {
     },
     /// The branch repeats the step that failed.
     Revived,
+    /// The document has ended: what its `output` reads is final.
+    // Written only for a document with an `output`.
+    Concluded,
     /// The branch has ended.
     Ended,
 }
@@ -122,6 +135,7 @@ impl StepEvent {
             | Self::LoopLeft
             | Self::Failed { stored: None, .. }
             | Self::Revived
+            | Self::Concluded
             | Self::Ended => {}
         }
     }

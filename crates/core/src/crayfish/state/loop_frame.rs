@@ -16,4 +16,7 @@ pub struct LoopFrame {
     pub count: Option<u32>,
     /// The current iteration, from 0.
     pub number: u32,
+    /// Whether a path of the document reads its items, so that its iterations are counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub listed: bool,
 }

@@ -138,8 +138,8 @@ fn text(
     };
     let value = found(path, names)?;
     // The level counts, because the value is placed inside others: the whole must stay readable.
-    room.take_value(value, level)?;
-    Ok(value.clone())
+    room.take_value(&value, level)?;
+    Ok(value.into_owned())
 }
 
 // Reversed: the last task pushed is the next one.

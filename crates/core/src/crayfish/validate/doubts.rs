@@ -14,7 +14,7 @@ const MOST: usize = 100;
 pub fn doubts(document: &Value) -> Vec<Problem> {
     let mut found = Vec::new();
     // The stack is read from its end: `env` first, then the steps.
-    let mut tasks: Vec<(String, &Value)> = ["steps", "env"]
+    let mut tasks: Vec<(String, &Value)> = ["output", "steps", "env"]
         .into_iter()
         .filter_map(|key| Some((format!("/{key}"), document.get(key)?)))
         .collect();

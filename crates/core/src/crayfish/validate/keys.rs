@@ -1,7 +1,7 @@
 //! The keys of every object of the language, as documents spell them.
 
 pub(in crate::crayfish) const DOCUMENT: &[&str] =
-    &["$schema", "name", "description", "version", "vars", "env", "steps"];
+    &["$schema", "name", "description", "version", "vars", "env", "steps", "output"];
 pub(in crate::crayfish) const EXEC: &[&str] =
     &["id", "kind", "description", "shell", "run", "timeoutMs", "retries", "env", "io"];
 pub(in crate::crayfish) const RUN: &[&str] = &["kind", "cmd", "args"];

@@ -22,6 +22,8 @@ pub(super) struct Scope<'a> {
     bound: BTreeMap<&'a str, Vec<Origin>>,
     /// The number of enclosing loops with an unreadable name, which may bind any local.
     unreadable: usize,
+    /// The ids of the enclosing loops, outermost first.
+    loops: Vec<&'a str>,
     /// The result fields of all steps.
     pub(super) steps: Known<'a>,
 }
@@ -51,6 +53,19 @@ impl<'a> Scope<'a> {
                 self.bound.remove(name);
             }
         }
+    }
+
+    pub(super) fn enter_loop(&mut self, id: &'a str) {
+        self.loops.push(id);
+    }
+
+    pub(super) fn leave_loop(&mut self) {
+        self.loops.pop();
+    }
+
+    /// Returns whether the current place is in this loop.
+    pub(super) fn is_within(&self, id: &str) -> bool {
+        self.loops.contains(&id)
     }
 
     /// Returns the origin of the value at a path; an unbound local counts as the author's, because

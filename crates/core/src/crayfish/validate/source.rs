@@ -40,11 +40,18 @@ pub(super) fn fault(
             let mode = exec.io.mode();
             return unusable(format!("the step {name} leaves no `json`: its mode is `{mode}`"));
         }
-        Some(kind @ (StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_))) => {
+        Some(kind @ StepKind::If(_)) => {
             let kind = kind.name();
             return unusable(format!("the step {name} leaves no `json`: its kind is `{kind}`"));
         }
-        Some(StepKind::Exec(_) | StepKind::Agent(_)) | None => {}
+        Some(StepKind::ForEach(_) | StepKind::While(_)) if is_around(steps, source, wanted.by) => {
+            let message = format!("the `items` of {name} exist only after the loop has ended");
+            return unusable(message);
+        }
+        Some(
+            StepKind::Exec(_) | StepKind::Agent(_) | StepKind::ForEach(_) | StepKind::While(_),
+        )
+        | None => {}
     }
     match order(steps, source, wanted.by) {
         Possible::Yes => None,
@@ -53,6 +60,11 @@ pub(super) fn fault(
             unusable(format!("the step {name} runs only when this one does not"))
         }
     }
+}
+
+/// Returns whether a step contains another one.
+fn is_around(steps: &[UnfinishedStep], outer: StepIndex, inner: StepIndex) -> bool {
+    chain(inner, |index| steps[index.number()].place).contains(&outer)
 }
 
 /// Whether one step can have run before another.

@@ -186,6 +186,12 @@ fn leads(report: &mut Report, scope: &Scope<'_>, path: &Path) -> bool {
         report.add(code, message);
         return false;
     }
+    if path.leads_to_items() && scope.is_within(&path.name) {
+        let name = quoted(&path.name);
+        let message = format!("the `items` of {name} exist only after the loop has ended");
+        report.add(ProblemCode::UnknownResult, message);
+        return false;
+    }
     if path.root != Root::Locals || scope.binds(&path.name) {
         return true;
     }

@@ -10,7 +10,7 @@ use super::scope::Scope;
 use super::text::{Reader, Use};
 use crate::crayfish::problem::Report;
 use crate::crayfish::problem_code::ProblemCode;
-use crate::crayfish::template::Template;
+use crate::crayfish::template::{Shape, Template};
 
 /// The top level of a document, without its steps.
 pub(super) struct Head {
@@ -18,6 +18,7 @@ pub(super) struct Head {
     pub(super) version: Option<Number>,
     pub(super) vars: Map<String, Value>,
     pub(super) env: BTreeMap<String, Template>,
+    pub(super) output: Option<Shape>,
 }
 
 /// Reads the top level of a document, and returns its list of steps.
@@ -49,5 +50,10 @@ pub(super) fn head<'a>(report: &mut Report, value: &'a Value) -> (Option<Head>, 
         Some(_) => fields.array(report, "steps").unwrap_or_default(),
         None => &[],
     };
-    (Some(Head { name, version, vars, env: env.unwrap_or_default() }), steps)
+    // Its paths may lead to all steps, and to no local.
+    let output = fields.get("output").and_then(|output| {
+        let scope = Scope::of(steps);
+        report.under("output", |report| Reader { report, scope: &scope }.shape(output))
+    });
+    (Some(Head { name, version, vars, env: env.unwrap_or_default(), output }), steps)
 }

@@ -12,7 +12,7 @@ pub fn variables(document: &Value) -> BTreeSet<&str> {
     let mut names: BTreeSet<&str> =
         declared.into_iter().flat_map(|vars| vars.keys().map(String::as_str)).collect();
     let mut values: Vec<&Value> =
-        ["env", "steps"].iter().filter_map(|at| document.get(at)).collect();
+        ["env", "steps", "output"].iter().filter_map(|at| document.get(at)).collect();
     while let Some(value) = values.pop() {
         match value {
             Value::String(text) => names.extend(text.split("vars.").skip(1).map(name)),

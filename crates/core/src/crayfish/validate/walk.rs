@@ -23,6 +23,8 @@ enum Task<'a> {
     Steps(OpenList<'a>),
     /// The walk has left a `forEach`, and with it the name that it binds, if it could be read.
     Unbind(Option<&'a str>),
+    /// The walk has left a loop.
+    LeaveLoop,
 }
 
 #[derive(Clone, Copy)]
@@ -78,6 +80,7 @@ impl<'a> Walk<'a> {
         while let Some(task) = self.tasks.pop() {
             match task {
                 Task::Unbind(name) => self.scope.unbind(name),
+                Task::LeaveLoop => self.scope.leave_loop(),
                 Task::Steps(branch) if self.steps.len() < self.limits.steps => self.visit(branch),
                 Task::Steps(branch) => {
                     if branch.next < branch.steps.len() {
@@ -121,6 +124,13 @@ impl<'a> Walk<'a> {
         let id = self.id(&fields, index);
         // For readers of the document.
         fields.string(&mut self.report, "description");
+        // By its key, because the kind may be unreadable.
+        let is_loop = fields.get(List::Body.key()).is_some();
+        if is_loop {
+            // Before its own paths are read, and until its body has been visited.
+            self.scope.enter_loop(fields.get("id").and_then(Value::as_str).unwrap_or_default());
+            self.tasks.push(Task::LeaveLoop);
+        }
         let kind = self.kind(&fields, index);
         let unfinished = &mut self.steps[index.number()];
         let place = unfinished.place;
@@ -132,8 +142,6 @@ impl<'a> Walk<'a> {
                 &[List::Body, List::Else, List::Then]
             }
         };
-        // By its key, because the kind may be unreadable.
-        let is_loop = fields.get(List::Body.key()).is_some();
         let enclosing_loop = if is_loop { Some(index) } else { place.enclosing_loop };
         self.bind(&fields);
         for list in lists {

@@ -1,13 +1,16 @@
 //! The values that a branch can read at its position.
 
+use std::borrow::Cow;
+
 use serde_json::Value as Json;
 
 use crate::crayfish::document::StepKind;
 use crate::crayfish::key::Key;
-use crate::crayfish::path::{Namespaces, Path, Root, ValuePath};
+use crate::crayfish::path::{Namespaces, Path, Root, Segment};
 use crate::crayfish::state::{Branch, LoopFrame, StepsState};
 
 use super::Interpreter;
+use super::items::{Node, StoredResults};
 
 /// A branch, and the values that it can read.
 #[derive(Clone, Copy)]
@@ -26,17 +29,48 @@ impl<'a> Interpreter<'a> {
 
 impl Namespaces for Scope<'_> {
     fn named(&self, root: Root, name: &str) -> Option<&Json> {
-        match root {
-            Root::Vars => self.steps.vars.get(name),
-            Root::Results => self.result(self.seen(name)?),
-            Root::Locals => self.local(name),
+        match self.root(root, name)? {
+            Node::Value(value) => Some(value),
+            Node::Result(key) => self.stored().result(key),
+            // Built and not stored: `lookup` returns them.
+            Node::Entry(_) | Node::List(_) | Node::Item(..) => None,
         }
+    }
+
+    fn lookup(&self, path: &Path) -> Option<Cow<'_, Json>> {
+        self.stored().build(self.node(path)?)
     }
 }
 
 impl<'a> Scope<'a> {
-    fn result(&self, key: &Key) -> Option<&'a Json> {
-        self.state.results.get(key)?.json()
+    fn stored(&self) -> StoredResults<'a> {
+        StoredResults { document: self.steps.document, state: self.state }
+    }
+
+    /// Returns the length of the list at a path, or the value that is there instead of a list.
+    pub(super) fn length(&self, path: &Path) -> Result<u32, Option<Cow<'a, Json>>> {
+        match self.node(path) {
+            Some(Node::List(list)) => Ok(list.count),
+            Some(Node::Value(Json::Array(list))) => {
+                Ok(u32::try_from(list.len()).unwrap_or(u32::MAX))
+            }
+            Some(other) => Err(self.stored().build(other)),
+            None => Err(None),
+        }
+    }
+
+    /// Returns the end of a path.
+    fn node(&self, path: &Path) -> Option<Node<'a>> {
+        self.stored().follow(self.root(path.root, &path.name)?, &path.rest)
+    }
+
+    /// Returns the beginning of a path.
+    fn root(&self, root: Root, name: &str) -> Option<Node<'a>> {
+        match root {
+            Root::Vars => self.steps.vars.get(name).map(Node::Value),
+            Root::Results => self.seen(name).map(Node::Result),
+            Root::Locals => self.local(name),
+        }
     }
 
     fn parent(&self) -> Option<Self> {
@@ -57,12 +91,12 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns the value that the innermost `forEach` binds to this name.
-    fn local(&self, name: &str) -> Option<&'a Json> {
+    fn local(&self, name: &str) -> Option<Node<'a>> {
         self.local_within(self.branch.loops.len(), name)
     }
 
     /// Looks for the binding in the outermost `loops` loops of the branch, then in its parents.
-    fn local_within(&self, loops: usize, name: &str) -> Option<&'a Json> {
+    fn local_within(&self, loops: usize, name: &str) -> Option<Node<'a>> {
         let own = self.branch.loops.get(..loops)?;
         for (place, frame) in own.iter().enumerate().rev() {
             if let Some(list) = self.binds(frame, name) {
@@ -93,15 +127,22 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns an item of the list of the loop at index `place`.
-    fn item(&self, place: usize, list: &Path, frame: &LoopFrame, number: u32) -> Option<&'a Json> {
+    fn item(
+        &self,
+        place: usize,
+        list: &Path,
+        frame: &'a LoopFrame,
+        number: u32,
+    ) -> Option<Node<'a>> {
         // A list in `locals` was bound further out: only the loops before `place` may be searched.
         let base = match list.root {
-            Root::Vars => self.steps.vars.get(&list.name)?,
+            Root::Vars => Node::Value(self.steps.vars.get(&list.name)?),
             // The result that contained the list when the loop began, even if the body has replaced
             // it.
-            Root::Results => self.result(frame.list.as_ref()?)?,
+            Root::Results => Node::Result(frame.list.as_ref()?),
             Root::Locals => self.local_within(place, &list.name)?,
         };
-        ValuePath(list.rest.clone()).lookup(base)?.get(number as usize)
+        let stored = self.stored();
+        stored.step_into(stored.follow(base, &list.rest)?, &Segment::Index(number as usize))
     }
 }

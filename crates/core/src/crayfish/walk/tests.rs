@@ -35,7 +35,8 @@ impl Walk {
 
     fn begin(&mut self, agent: &AgentId, parent: Option<&AgentId>, born: Vec<Iteration>) {
         let parent = parent.cloned();
-        self.state.apply(agent, &StepEvent::Begun { born, parent });
+        let (settled, edited) = (Vec::new(), Vec::new());
+        self.state.apply(agent, &StepEvent::Begun { born, parent, settled, edited });
     }
 
     fn walked(mut self) -> Self {
@@ -381,4 +382,150 @@ fn walk_position_sorts_keys_as_they_are_reached() {
     assert_ne!(sorted, reached, "keys sort by name");
     sorted.sort_by_key(|key| walk.document.walk_position(key));
     assert_eq!(sorted, reached);
+}
+
+#[test]
+fn items_of_a_loop_are_readable_after_it() {
+    let first = json!({ "op": "eq", "path": "$.locals.item", "value": 10 });
+    let body = json!([
+        says("x", "{{locals.item}}"),
+        { "id": "g", "kind": "if", "cond": first, "then": [says("y", "first")] },
+    ]);
+    for order in [each, parallel] {
+        let show = says("z", "{{results.l.items[1].x.json}} {{results.l.items}}");
+        let steps = json!([order("l", "$.vars.three", &body), show]);
+        let walk = Walk::new(&steps).walked();
+        let of = |json: Json| json!({ "ok": true, "json": json });
+        let items = json!([{ "x": of(json!(10)), "y": of(json!("first")) }, { "x": of(json!(20)) },
+            { "x": of(json!(30)) }]);
+        assert_eq!(walk.saw().last(), Some(&&*format!("z: 20 {items}")));
+        assert_eq!(walk.state.lists[&"l".parse().unwrap()], 3);
+    }
+    let empty = json!([each("l", "$.vars.none", &body), says("z", "{{results.l.items}}")]);
+    check(&empty, &["z: []"]);
+}
+
+#[test]
+fn items_of_nested_loops_are_inside_each_other() {
+    let until = json!({ "op": "gt", "path": "$.results.x.json", "value": 1 });
+    let inner = json!({
+        "id": "in", "kind": "while", "until": until, "maxIters": 2, "onMaxIters": "continue",
+        "body": [says("x", "{{locals.item[0]}}")],
+    });
+    let outer = |order: fn(&str, &str, &Json) -> Json| {
+        json!([
+            order("out", "$.vars.nested", &json!([inner])),
+            says("one", "{{results.out.items[0].in.items[1].x.json}}"),
+            says("two", "{{results.out.items[1].in.items}}"),
+            says("all", "{{results.out.items[0]}}"),
+            says("last", "{{results.in.items[0].x.json}}"),
+        ])
+    };
+    for order in [each, parallel] {
+        let walk = Walk::new(&outer(order)).walked();
+        let of = |json: Json| json!({ "x": { "ok": true, "json": json } });
+        let all = json!({ "in": { "items": [of(json!(1)), of(json!(1))] } });
+        let expected = [
+            "out[0].in[0].x: 1".to_owned(),
+            "out[0].in[1].x: 1".to_owned(),
+            "out[1].in[0].x: 3".to_owned(),
+            "one: 1".to_owned(),
+            format!("two: {}", json!([of(json!(3))])),
+            format!("all: {all}"),
+            "last: 3".to_owned(),
+        ];
+        assert_eq!(walk.saw(), expected);
+    }
+}
+
+#[test]
+fn items_can_be_looped_over() {
+    let show = says("show", "{{locals.item.x.json}}");
+    let deep = json!({
+        "id": "deep", "kind": "forEach", "listPath": "$.locals.row.in.items", "itemVar": "cell",
+        "body": [says("cell", "{{locals.cell.y.json}}")],
+    });
+    let rows = json!({
+        "id": "rows", "kind": "forEach", "listPath": "$.results.out.items", "itemVar": "row",
+        "body": [deep],
+    });
+    let inner = each("in", "$.vars.three", &json!([says("y", "{{locals.item}}")]));
+    let steps = json!([
+        each("l", "$.vars.three", &json!([says("x", "{{locals.item}}")])),
+        parallel("m", "$.results.l.items", &json!([show])),
+        { "id": "out", "kind": "while", "maxIters": 1, "onMaxIters": "continue",
+          "until": is("$.results.rows.items"), "body": [inner] },
+        rows,
+    ]);
+    let walk = Walk::new(&steps).walked();
+    assert_eq!(walk.stuck, None);
+    let shown = walk.done.iter().filter(|done| done.contains("show") || done.contains("cell"));
+    let expected = [
+        "m[0].show: 10",
+        "m[1].show: 20",
+        "m[2].show: 30",
+        "rows[0].deep[0].cell: 10",
+        "rows[0].deep[1].cell: 20",
+        "rows[0].deep[2].cell: 30",
+    ];
+    assert_eq!(shown.collect::<Vec<_>>(), expected);
+    let no_list = json!([
+        each("l", "$.vars.three", &json!([says("x", "1")])),
+        each("m", "$.results.l.items[0]", &json!([])),
+    ]);
+    let message = "$.results.l.items[0] is an object, not a list";
+    stuck(&no_list, ErrorCode::NotAnArray, "m", message);
+}
+
+#[test]
+fn repeated_loop_has_the_items_of_its_last_execution() {
+    let inner = each("in", "$.locals.row", &json!([says("x", "{{locals.item}}")]));
+    let gate = json!({ "id": "g", "kind": "if", "cond": is("$.results.in.items"),
+        "then": [says("before", "{{results.in.items}}")] });
+    let outer = json!({
+        "id": "out", "kind": "forEach", "listPath": "$.vars.nested", "itemVar": "row",
+        "body": [gate, inner],
+    });
+    let steps = json!([outer, says("z", "{{results.in.items[0].x.json}}")]);
+    let walk = Walk::new(&steps).walked();
+    let of = |json: i32| json!({ "x": { "ok": true, "json": json } });
+    let before = format!("out[1].before: {}", json!([of(1), of(2)]));
+    let expected = ["out[0].in[0].x: 1", "out[0].in[1].x: 2", &before, "out[1].in[0].x: 3", "z: 3"];
+    assert_eq!(walk.saw(), expected);
+}
+
+#[test]
+fn unread_items_leave_no_trace() {
+    let walk = Walk::new(&json!([each("l", "$.vars.three", &json!([says("x", "1")]))])).walked();
+    assert!(walk.state.lists.is_empty());
+}
+
+#[test]
+fn items_of_a_loop_are_an_input() {
+    let reads = |from: Json| json!({ "id": "z", "kind": "exec", "shell": "x", "io": { "mode": "stream", "inputFrom": from } });
+    let check = |from: Json, expected: Option<Json>| {
+        let steps = json!([each("l", "$.vars.nested", &json!([says("x", "1")])), reads(from)]);
+        let walk = Walk::new(&steps);
+        let last = walk.document.find("z").unwrap();
+        let mut walk = walk;
+        // Stops before the step that reads, which `Walk::does` renders without looking at stdin.
+        walk.begin(&AgentId::main(), None, Vec::new());
+        loop {
+            let steps = Interpreter { document: &walk.document, vars: &walk.vars };
+            match steps.next(&walk.state, &AgentId::main()).unwrap() {
+                Next::Does { step, .. } if step == last => break,
+                Next::Does { step, key } => walk.does(&AgentId::main(), step, key),
+                Next::StepEvent(fact) => walk.state.apply(&AgentId::main(), &fact),
+                other @ (Next::Splits { .. } | Next::Fails(_)) => panic!("{other:?}"),
+            }
+        }
+        let steps = Interpreter { document: &walk.document, vars: &walk.vars };
+        let scope = steps.scope(&walk.state, &walk.state.branches[&AgentId::main()]);
+        let source = walk.document.step(last).kind.input_source().unwrap();
+        assert_eq!(source.lookup(&scope).as_deref(), expected.as_ref());
+    };
+    let item = json!({ "x": { "ok": true, "json": 1 } });
+    check(json!("l"), Some(json!([item, item])));
+    check(json!({ "stepId": "l", "jsonPath": "$[1].x.ok" }), Some(json!(true)));
+    check(json!({ "stepId": "l", "jsonPath": "$[2]" }), None);
 }

@@ -42,7 +42,7 @@ fn adopt_and_rewind_start_no_turn() {
         assert_eq!(decided.verdicts, [Ok(())]);
         !play.run.scheduler.in_flight.is_empty()
     };
-    assert!(!starts(Input::Adopt { manifest: Value::from("v2") }));
+    assert!(!starts(Input::Adopt { manifest: Value::from("v2"), changed: Vec::new() }));
     assert!(!starts(Input::Rewind {
         kept: 3,
         nonce: "new".into(),

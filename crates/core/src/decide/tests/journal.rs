@@ -56,6 +56,9 @@ fn samples() -> Vec<Sample> {
     let later = later.chain([Sample::Event(samples::priced())]);
     let (rewind, rewound) = samples::paid_by_visit();
     let later = later.chain([Sample::Cause(rewind), Sample::Event(rewound)]);
+    let (adopt, edited) = steps::edited();
+    let later = later.chain([Sample::Cause(adopt)]);
+    let later = later.chain(edited.into_iter().map(Sample::Event));
     let all = [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later);
     all.map(Sample::journalled).collect()
 }

@@ -286,7 +286,8 @@ impl Play {
     /// Edits the states, and lets the run adopt them.
     pub(crate) fn adopt(&mut self, definition: Definition) -> String {
         let earlier = std::mem::replace(&mut self.definition, definition);
-        let verdict = self.feed(vec![Input::Adopt { manifest: Value::from("v2") }]);
+        let verdict =
+            self.feed(vec![Input::Adopt { manifest: Value::from("v2"), changed: Vec::new() }]);
         if verdict.starts_with("refused") {
             self.definition = earlier;
         }

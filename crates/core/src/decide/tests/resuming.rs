@@ -162,7 +162,10 @@ fn adoption_needs_every_agents_states() {
 #[test]
 fn adopting_the_same_states_changes_nothing() {
     let mut play = Play::new(prompts(&["A.md"])).started();
-    assert_eq!(play.feed(vec![Input::Adopt { manifest: Value::from("v1") }]), "");
+    assert_eq!(
+        play.feed(vec![Input::Adopt { manifest: Value::from("v1"), changed: Vec::new() }]),
+        ""
+    );
 }
 
 #[test]

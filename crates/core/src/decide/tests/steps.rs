@@ -459,6 +459,86 @@ fn resume_repeats_an_agent_step() {
     assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
 }
 
+fn asks(id: &str, retries: u32) -> Json {
+    json!({ "id": id, "kind": "agent", "prompt": "?", "schema": {}, "retries": retries })
+}
+
+fn is_invalid(play: &mut Play, why: &str) {
+    let errors = vec![Problem::of_value("/a", why)];
+    play.says_so("main", "{}", |finished| {
+        finished.reply.verdict = Some(Verdict::Invalid(errors));
+    });
+}
+
+#[test]
+fn resume_gives_a_failed_agent_step_new_attempts() {
+    let mut play = steps(Answers::Backend, &json!([exec("a"), asks("v", 2), exec("z")]));
+    play.start();
+    leaves(&mut play, "main", &json!({ "ok": true }));
+    let request = |play: &Play| {
+        let (steps, state) = (play.definition.steps.as_deref(), play.run.program.steps());
+        let request = steps.unwrap().request(state.unwrap(), &"main".into(), &"v".parse().unwrap());
+        let request = request.unwrap();
+        let errors = request.validation_errors.iter().map(ToString::to_string).collect::<Vec<_>>();
+        (request.attempt, request.max_attempts, errors.join(", "))
+    };
+    let said = |why: &str| format!("/a: {why}");
+    is_invalid(&mut play, "one");
+    assert_eq!(request(&play), (2, 2, said("one")));
+    is_invalid(&mut play, "two");
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+    play.resume();
+    assert_eq!((request(&play), play.prompt().count), ((3, 4, said("two")), 3));
+    is_invalid(&mut play, "three");
+    assert_eq!(request(&play), (4, 4, said("three")));
+    is_invalid(&mut play, "four");
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+    play.resume();
+    assert_eq!(request(&play), (5, 6, said("four")));
+    // A failure of the client uses up no attempt.
+    play.fails("main", TurnFailure::Task { why: "it is down".into() });
+    play.resume();
+    assert_eq!(request(&play), (5, 6, said("four")));
+    play.says_so("main", "1", |finished| finished.reply.verdict = Some(Verdict::Valid));
+    assert_eq!(play.run.agents[&"main".into()].visit.location.to_string(), "z");
+    let started = play.story.iter().filter(|event| matches!(event, Event::TurnStarted { .. }));
+    assert_eq!(started.count(), 8, "the first program runs once");
+}
+
+#[test]
+fn failure_ends_the_run_before_new_attempts() {
+    let mut play = steps(Answers::Backend, &json!([asks("v", 1)]));
+    play.start();
+    let invalid = Some(Verdict::Invalid(Vec::new()));
+    let outcome = play.finished("main", "{}", |finished| finished.reply.verdict = invalid);
+    // A recovery reports the last answer and resumes, in one batch.
+    play.feed(vec![outcome, play.resume_input()]);
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+    play.resume();
+    assert_eq!((play.run.phase, attempt(&play, "v")), (Phase::Open, 2));
+}
+
+#[test]
+fn calls_give_no_new_attempts() {
+    let mut play = steps(Answers::Caller, &json!([asks("v", 1)]));
+    play.start();
+    call(&mut play, &[], &[("v:1", wrong())]);
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+    call(&mut play, &[], &[("v:2", valid())]);
+    assert_eq!((play.run.phase, attempt(&play, "v")), (Phase::Ended(Ending::Failed), 1));
+}
+
+#[test]
+fn cap_holds_for_new_attempts() {
+    let mut play = steps(Answers::Backend, &json!([asks("v", 1)]));
+    play.settings.budget = Some("0.10".parse().unwrap());
+    play.start();
+    is_invalid(&mut play, "one");
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+    play.resume();
+    assert_eq!(play.run.phase, Phase::Ended(Ending::OverBudget));
+}
+
 fn parallel(more: &Json) -> Json {
     let mut each = json!({
         "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x", "parallel": true,
@@ -550,4 +630,176 @@ fn collected_failure_still_waits_for_the_caller() {
     assert_eq!(play.run.scheduler.asks.len(), 1);
     call(&mut play, &[], &outputs[5..]);
     assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
+}
+
+/// Edits the document of a failed or stopped run, and resumes the run with it.
+fn adopt(play: &mut Play, steps: &Json, changed: &[&str]) {
+    let document = Document::parse(&json!({ "steps": steps, "vars": { "list": [1, 2, 3] } }));
+    let (document, vars) =
+        (document.unwrap(), play.definition.steps.as_ref().unwrap().vars.clone());
+    play.definition.steps = Some(Box::new(StepsDefinition { document, vars }));
+    let changed = changed.iter().map(|id| id.parse().unwrap()).collect();
+    let manifest = Value::from(format!("v{}", play.records.len()).as_str());
+    let resume = play.resume_input();
+    let happened = play.feed(vec![Input::Adopt { manifest, changed }, resume]);
+    assert!(!happened.contains("refused"), "{happened}");
+}
+
+fn location(play: &Play) -> String {
+    play.run.agents[&"main".into()].visit.location.to_string()
+}
+
+#[test]
+fn edited_document_begins_at_its_first_unfinished_step() {
+    let mut play = steps(Answers::Backend, &json!([exec("a"), asks("v", 1), exec("z")]));
+    play.start();
+    leaves(&mut play, "main", &json!({ "ok": true }));
+    is_invalid(&mut play, "one");
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+    // A step is added before the one that failed, and the one behind it is removed.
+    adopt(&mut play, &json!([exec("new"), exec("a"), asks("v", 2)]), &["v"]);
+    assert_eq!(location(&play), "new");
+    leaves(&mut play, "main", &json!({ "ok": true }));
+    assert_eq!((location(&play), attempt(&play, "v")), ("v".to_owned(), 2));
+    let flow = play.run.program.steps().unwrap();
+    assert!(flow.complaints[&"v".parse().unwrap()].is_empty(), "they were about another question");
+    is_invalid(&mut play, "two");
+    let flow = play.run.program.steps().unwrap();
+    assert_eq!(flow.complaints[&"v".parse().unwrap()], [Problem::of_value("/a", "two")]);
+    play.says_so("main", "1", |finished| finished.reply.verdict = Some(Verdict::Valid));
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
+    let started = play.story.iter().filter(|event| matches!(event, Event::TurnStarted { .. }));
+    assert_eq!(started.count(), 5, "a and new once, v three times");
+}
+
+#[test]
+fn failed_step_can_be_removed() {
+    let mut play = steps(Answers::Backend, &json!([exec("a"), exec("bad"), exec("z")]));
+    play.start();
+    leaves(&mut play, "main", &json!({ "ok": true }));
+    fails(&mut play, "main");
+    fails(&mut play, "main");
+    adopt(&mut play, &json!([exec("a"), exec("z")]), &[]);
+    assert_eq!(location(&play), "z");
+    assert!(play.run.failed.is_empty() && play.run.live == 1);
+}
+
+#[test]
+fn stopped_turn_is_dropped_for_an_edited_document() {
+    let mut play = steps(Answers::Backend, &json!([asks("v", 1), exec("z")]));
+    play.start();
+    play.halt();
+    assert!(!play.run.scheduler.turns.is_empty());
+    adopt(&mut play, &json!([exec("first"), asks("v", 1)]), &[]);
+    assert_eq!(location(&play), "first");
+    assert_eq!(play.run.scheduler.turns.len(), 1);
+    leaves(&mut play, "main", &json!({ "ok": true }));
+    play.says_so("main", "1", |finished| finished.reply.verdict = Some(Verdict::Valid));
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
+}
+
+#[test]
+fn turn_in_flight_prevents_an_edited_document() {
+    let mut play = steps(Answers::Backend, &json!([asks("v", 1)]));
+    play.start();
+    let before = play.run.clone();
+    let (manifest, changed) = (Value::from("v2"), Vec::new());
+    let refused = play.feed(vec![Input::Adopt { manifest, changed }]);
+    let message = "main has an unfinished turn, whose outcome must be recorded first";
+    assert_eq!((refused, play.run), (format!("refused: {message}"), before));
+}
+
+#[test]
+fn parallel_iterations_begin_again_with_their_results() {
+    let each =
+        |on_error: &str| parallel(&json!({ "onError": on_error, "body": [exec("a"), exec("b")] }));
+    let mut play = steps(Answers::Backend, &json!([each("fail"), exec("z")]));
+    play.start();
+    let agents = running(&play);
+    leaves(&mut play, &agents[0], &json!({ "ok": true }));
+    leaves(&mut play, &agents[1], &json!({ "ok": true }));
+    fails(&mut play, &agents[2]);
+    fails(&mut play, &agents[2]);
+    leaves(&mut play, &agents[0], &json!({ "ok": true }));
+    leaves(&mut play, &agents[1], &json!({ "ok": true }));
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+    adopt(&mut play, &json!([each("collect"), exec("z")]), &[]);
+    let [agent] = running(&play).try_into().unwrap();
+    assert_eq!(play.run.agents[&agent.as_str().into()].visit.location.to_string(), "l[2].a");
+    fails(&mut play, &agent);
+    fails(&mut play, &agent);
+    assert_eq!(location(&play), "z");
+}
+
+#[test]
+fn collected_failure_is_repeated_only_after_an_edit() {
+    let once = |id: &str| json!({ "id": id, "kind": "exec", "shell": "true" });
+    let each = parallel(&json!({ "onError": "collect", "body": [once("a")] }));
+    let with = |last: &str| json!([each, exec(last)]);
+    let check = |changed: &[&str], expected: &str| {
+        let mut play = steps(Answers::Backend, &with("bad"));
+        play.start();
+        let agents = running(&play);
+        leaves(&mut play, &agents[0], &json!({ "ok": true }));
+        fails(&mut play, &agents[1]);
+        leaves(&mut play, &agents[2], &json!({ "ok": true }));
+        fails(&mut play, "main");
+        fails(&mut play, "main");
+        adopt(&mut play, &with("good"), changed);
+        let at = play.run.agents.values().last().unwrap();
+        assert_eq!(at.visit.location.to_string(), expected);
+        let flow = play.run.program.steps().unwrap();
+        assert!(flow.settled.is_empty() && !flow.results[&"l[1].a".parse().unwrap()].ok);
+    };
+    check(&[], "good");
+    check(&["a"], "l[1].a");
+}
+
+#[test]
+fn output_is_read_at_the_end() {
+    let document = |output: &Json| {
+        json!({ "vars": { "list": [1, 2] }, "output": output, "steps": [
+            { "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x",
+              "body": [exec("a")] },
+            { "id": "g", "kind": "if", "cond": { "op": "exists", "path": "$.vars.gone" },
+              "then": [exec("skipped")] } ] })
+    };
+    let check = |output: Json, expected: Json| {
+        let mut play = steps(Answers::Caller, &json!([]));
+        let parsed = Document::parse(&document(&output)).unwrap();
+        let vars = parsed.vars.clone();
+        play.definition.steps = Some(Box::new(StepsDefinition { document: parsed, vars }));
+        play.start();
+        leaves(&mut play, "main", &json!({ "ok": true, "n": 1 }));
+        leaves(&mut play, "main", &json!({ "ok": true, "n": 2 }));
+        assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
+        let flow = play.run.program.steps().unwrap();
+        let output = play.definition.steps.as_ref().unwrap().output(flow);
+        assert_eq!(output, Some(Ok(expected)));
+    };
+    check(json!("{{results.a.stdout}}"), Json::Null);
+    check(json!(["{{results.a.ok}}", "a {{vars.list}}"]), json!([true, "a [1,2]"]));
+    check(
+        json!({ "x": "{{results.skipped}}", "y": "<{{vars.gone}}>" }),
+        json!({ "x": null, "y": "<>" }),
+    );
+    let items = json!([{ "a": { "ok": true, "n": 1 } }, { "a": { "ok": true, "n": 2 } }]);
+    check(json!("{{results.l.items}}"), items);
+}
+
+#[test]
+fn output_that_is_too_large_fails_the_run() {
+    let mut play = steps(Answers::Caller, &json!([exec("a")]));
+    let long = "x".repeat(1 << 20);
+    let output = json!("{{vars.long}}".repeat(20));
+    let document = json!({ "vars": { "long": long }, "steps": [exec("a")], "output": output });
+    let document = Document::parse(&document).unwrap();
+    let vars = document.vars.clone();
+    play.definition.steps = Some(Box::new(StepsDefinition { document, vars }));
+    play.start();
+    leaves(&mut play, "main", &json!({ "ok": true }));
+    assert_eq!((play.run.phase, location(&play)), (Phase::Ended(Ending::Failed), "output".into()));
+    let flow = play.run.program.steps().unwrap();
+    let stored: Vec<String> = flow.results.keys().map(ToString::to_string).collect();
+    assert_eq!(stored, ["a"], "all results are kept");
 }

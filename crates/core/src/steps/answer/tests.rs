@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::crayfish::Call;
+use crate::crayfish::document::AgentSettings;
 use crate::crayfish::stored::Stored;
 use crate::decide::tests::play::Play;
 use crate::decide::tests::steps::{call, exec, fails, leaves, running, steps, valid, wrong};
@@ -90,6 +91,7 @@ fn requests_are_limited_except_the_first() {
         max_attempts: 1,
         assignee: None,
         session: None,
+        settings: AgentSettings::default(),
         validation_errors: Vec::new(),
     };
     // A text has quotes: 7 + 7 + 11 bytes each.

@@ -14,18 +14,25 @@ use crate::crayfish::key::Key;
 use crate::crayfish::problem::Problem;
 use crate::crayfish::state::{Branch, StepEvent};
 use crate::crayfish::stored::Stored;
+use crate::crayfish::template::Unfilled;
 use crate::crayfish::walk::Stuck;
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::AgentId;
 use crate::protocol::Notice;
 use crate::run::decision::Decision;
 use crate::run::event::Event;
+use crate::run::state::{Phase, Run};
 use crate::scheduler::Turn;
 
 /// Returns whether a resume repeats a failed step. Failures that follow from the document alone
 /// would be the same again.
-pub(crate) fn is_revived(failure: &Failure) -> bool {
-    if let Failure::Step { code, .. } = failure { *code == ErrorCode::ExecFailed } else { true }
+pub(crate) fn is_revived(run: &Run, failure: &Failure) -> bool {
+    let Failure::Step { code, .. } = failure else { return true };
+    // Fresh attempts cost money. A user gives them by a resume, after the failure has ended the
+    // run; the call of a tool must not.
+    let has_ended = matches!(run.phase, Phase::Ended(_));
+    let may_ask_again = has_ended && !run.program.is_answered_by_caller();
+    *code == ErrorCode::ExecFailed || *code == ErrorCode::AgentOutputSchemaFailed && may_ask_again
 }
 
 /// Asks for the next attempt with the errors of this one, or fails if none is left.
@@ -36,18 +43,16 @@ pub(super) fn invalid(
     session: &Session,
     errors: &[Problem],
 ) {
-    let Some((steps, _)) = program_and_state(decision) else { return };
-    let Question { turn, key, attempt } = next;
-    let tries = steps.tries(&key);
-    if attempt >= tries {
+    let Question { turn, key, attempt, limit } = next;
+    if attempt >= limit {
         let first = errors.first().map(|error| format!(": {error}")).unwrap_or_default();
-        let message = format!("no output of {tries} was valid{first}");
+        let message = format!("no output of {limit} was valid{first}");
         // The errors of the last output are part of the result: the caller may have no other
         // record.
         return exhausted(decision, agent, key, message, errors);
     }
-    let attempt = attempt.saturating_add(1);
-    step(decision, agent, StepEvent::Asked { key: key.clone(), attempt, errors: errors.to_vec() });
+    let (attempt, errors) = (attempt.saturating_add(1), errors.to_vec());
+    step(decision, agent, StepEvent::Asked { key: key.clone(), attempt, errors, limit: None });
     ask(decision, turn, &key, session);
 }
 
@@ -99,6 +104,23 @@ pub(super) fn fail_early(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuc
     fail(decision, agent, stuck, None);
 }
 
+/// Fails a branch at a step whose failure a loop had collected before the document was edited. The
+/// step does not run again.
+pub(super) fn fail_again(decision: &mut Decision<'_>, agent: &Agent, key: Key) {
+    let Some((steps, state)) = program_and_state(decision) else { return };
+    let known = state.results.get(&key).cloned();
+    let result = known.as_ref().and_then(Stored::json);
+    let text = |field: &str| result?.get(field)?.as_str().map(str::to_owned);
+    let code = match steps.agent(&key) {
+        Some(_) => text("error").and_then(|code| ErrorCode::named(&code)),
+        None => None,
+    };
+    let message = text("message").or_else(|| text("error")).unwrap_or_default();
+    let stuck = Stuck::new(code.unwrap_or(ErrorCode::ExecFailed), key, message);
+    visit(decision, agent, &stuck.key);
+    fail(decision, agent, stuck, known);
+}
+
 /// Fails a branch at a step: this ends its iteration if a loop collects failures, or fails the run.
 pub(super) fn fail(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck, left: Option<Stored>) {
     let Stuck { code, key, message, variable } = stuck;
@@ -130,6 +152,18 @@ pub(super) fn fail(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck, lef
             decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
         }
     }
+}
+
+/// Fails a run whose output is too large. All its steps keep their results.
+pub(super) fn fail_output(decision: &mut Decision<'_>, agent: &Agent, why: &Unfilled) {
+    // This name only shows where the run has failed: no step has to have it.
+    let Ok(name) = "output".parse() else { return };
+    let key = Key::plain(name);
+    visit(decision, agent, &key);
+    step(decision, agent, StepEvent::Failed { key, stored: None, contained: false });
+    let (code, message) = (ErrorCode::TooLarge, format!("at /output: {why}"));
+    let failure = Failure::Step { code, message, variable: None };
+    decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
 }
 
 /// Fails a branch for a reason outside its step: a client that cannot answer, or too many crashes

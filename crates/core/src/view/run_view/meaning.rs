@@ -164,7 +164,7 @@ impl RunView {
     /// Returns the meaning of a step that did not simply succeed. A success shows when the next
     /// step begins.
     fn stepped(&self, at: Timestamp, agent: &AgentId, event: &StepEvent) -> Option<ViewEvent> {
-        if let StepEvent::Asked { key, attempt, errors } = event
+        if let StepEvent::Asked { key, attempt, errors, .. } = event
             && !errors.is_empty()
         {
             return self.refused(agent, key, *attempt, errors);

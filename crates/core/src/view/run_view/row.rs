@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::agent::{Agent, AgentStatus, Frame, Location, Session};
-use crate::crayfish::state::Branch;
+use crate::crayfish::state::{Branch, StepEvent};
 use crate::extension::Extension;
 use crate::failure::Failure;
 use crate::few::Few;
@@ -360,6 +360,9 @@ impl AgentRow {
             if let Some(backend) = &self.summary.asked {
                 self.holder = Some(backend.clone());
             }
+        } else if is_beginning(event) {
+            (self.attempt, self.sent, self.has_turn, self.awaits_share) =
+                (None, Sent::Body, false, false);
         } else if charged(event).is_some() || matches!(event, Event::RetryAt { .. }) {
             self.attempt = None;
         } else if let Event::TurnStarted { .. } | Event::AgentFailed { .. } = event {
@@ -389,7 +392,13 @@ impl AgentRow {
             // A fork that was held is taken now; its next visit follows.
             let is_released =
                 matches!(event, Event::Moved { .. }) && self.doing == Doing::Waiting(Wait::Workers);
-            (is_released || charged(event).is_some()).then_some(Doing::Nothing)
+            let is_over = is_released || charged(event).is_some() || is_beginning(event);
+            is_over.then_some(Doing::Nothing)
         }
     }
+}
+
+/// Returns whether a branch begins: it has no turn then.
+fn is_beginning(event: &Event) -> bool {
+    matches!(event, Event::Stepped { event: StepEvent::Begun { .. }, .. })
 }

@@ -150,9 +150,10 @@ fn final_failure_needs_new_run_with_results() {
 
 #[test]
 fn nothing_is_final_while_running() {
-    let mut play = steps(Answers::Backend, &json!([each("fail", &json!([asks("judge")]))]));
-    invalid(&mut play, "main_each1");
-    invalid(&mut play, "main_each1");
+    let gone = json!({ "id": "g", "kind": "if", "cond": { "op": "eq", "path": "$.locals.i", "value": 1 },
+        "then": [{ "id": "bad", "kind": "exec", "shell": "{{vars.gone}}" }] });
+    let mut play = steps(Answers::Backend, &json!([each("fail", &json!([exec("a", 1), gone]))]));
+    done(&mut play, "main_each1");
     assert!(!play.run.failed.is_empty() && !is_final(&play.run));
     done(&mut play, "main_each2");
     assert!(is_final(&play.run));
@@ -229,7 +230,7 @@ fn a_variable_without_a_value_is_asked_for() {
     let step = json!({ "id": "a", "kind": "exec", "shell": "echo {{vars.who}}" });
     let mut play = steps(Answers::Backend, &json!([exec("b", 1), step]));
     done(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at a: unknown_name: at /steps/1/shell: `{{vars.who}}` has no value here (MissingVariable { name: "who" }): Start"#);
+    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at a: unknown_name: at /steps/1/shell: `{{vars.who}}` has no value here (MissingVariable { name: "who" }): Resume([CurrentStates, Variable(Missing { name: "who" })])"#);
 }
 
 #[test]
@@ -237,7 +238,7 @@ fn list_variable_is_requested_as_a_list() {
     let mut words = each("fail", &json!([exec("try", 1)]));
     words["listPath"] = "$.vars.word".into();
     let play = steps(Answers::Backend, &json!([words]));
-    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at each: not_an_array: $.vars.word is a string, not a list (ListVariable { name: "word" }): Start"#);
+    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at each: not_an_array: $.vars.word is a string, not a list (ListVariable { name: "word" }): Resume([CurrentStates, Variable(NotAList { name: "word" })])"#);
     // A caller sets variables in its request, not by flag.
     let play = steps(Answers::Caller, &json!([words]));
     assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at each: not_an_array: $.vars.word is a string, not a list: Call(OtherRunWithResults)");
@@ -252,12 +253,28 @@ fn a_program_that_failed_can_be_tried_again() {
 }
 
 #[test]
-fn repeatable_failure_needs_a_new_run() {
+fn invalid_answers_can_be_asked_for_again() {
     let mut play = steps(Answers::Backend, &json!([asks("a")]));
     invalid(&mut play, "main");
     invalid(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing (Output { agent: None, location: "a" }): Start"#);
-    assert!(is_final(&play.run));
+    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing (Output { agent: None, location: "a" }): Resume([])"#);
+    assert!(!is_final(&play.run));
+    play.resume();
+    done(&mut play, "main");
+    assert_snapshot!(lines_of(&play), @r#"
+      main       starts at a
+    . main       a: turn 1
+    ! main       a: not valid: /a: it is missing (and 1 more); attempt 2 follows
+    . main       a: turn 2
+    x main       a: failed: agent_output_schema_failed: no output of 2 was valid: /a: it is missing
+      -          failed
+      -          resumed
+      main       a: continues after its failure
+    ! main       a: not valid: /a: it is missing (and 1 more); attempt 3 follows
+    . main       a: turn 1
+      main       ended · $0.30
+      -          completed
+    "#);
 }
 
 #[test]
@@ -266,7 +283,7 @@ fn loop_is_where_its_branch_is() {
     let stays = json!({ "id": "stays", "kind": "while", "maxIters": 1, "until": until, "body": [exec("a", 1)] });
     let mut play = steps(Answers::Backend, &json!([stays]));
     done(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at stays: while_not_converged: `until` does not hold after 1 iteration: Start");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at stays: while_not_converged: `until` does not hold after 1 iteration: Resume([CurrentStates])");
     let play = steps(Answers::Backend, &json!([each("fail", &json!([exec("try", 1)]))]));
     let at = |agent: &str| place(&play.run, &play.run.agents[&agent.into()]);
     assert_eq!((at("main"), at("main_each2")), ("each".to_owned(), "each[1].try".to_owned()));

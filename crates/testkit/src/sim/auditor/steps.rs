@@ -74,6 +74,7 @@ impl Auditor {
             | StepEvent::LoopSplit
             | StepEvent::LoopLeft
             | StepEvent::Revived
+            | StepEvent::Concluded
             | StepEvent::Ended => {}
         }
         Ok(())

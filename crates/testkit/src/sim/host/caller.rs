@@ -15,7 +15,7 @@ use super::super::clients::Client;
 use super::super::outcome::outcome;
 use super::super::reply::TurnRequest;
 use super::{Host, Violation};
-use crate::step_trace::question_of;
+use crate::step_trace::{QuestionSettings, question_of};
 
 impl Host {
     /// Builds a call with outputs for at least one open question. Sometimes it repeats the output
@@ -97,7 +97,8 @@ impl Host {
         let work = self.definition(run).steps.as_deref().zip(run.program.steps());
         let request = work.and_then(|(work, flow)| work.request(flow, &question.agent, key));
         let request = request.ok_or_else(|| Violation(format!("{question} asks nothing")))?;
-        let text = question_of(&ask::message(&request), attempt)?;
+        let settings = QuestionSettings::of_request(&request);
+        let text = question_of(&ask::message(&request), attempt, &settings)?;
         self.world.borrow_mut().asked.push(format!("{key} {attempt} {text}"));
         Ok(())
     }

@@ -24,7 +24,7 @@ use super::super::definitions::definition_of;
 use super::super::outcome::IDLE;
 use super::super::reply::{Reply, TurnRequest};
 use super::SimWorld;
-use crate::step_trace::{call_of, question_of};
+use crate::step_trace::{QuestionSettings, call_of, question_of};
 use crate::violation::Violation;
 
 #[derive(Debug, Clone)]
@@ -106,7 +106,9 @@ impl SimWorld {
             Work::Prompt(_) | Work::Script(_) => self.replies.reply(request, self.now),
         };
         if let Some(Message::Request { text, .. }) = prompt.map(|prompt| &prompt.message) {
-            self.asked.push(format!("{location} {} {}", turn.turn, question_of(text, turn.turn)?));
+            let settings = prompt.map(QuestionSettings::of_prompt).unwrap_or_default();
+            let question = question_of(text, turn.turn, &settings)?;
+            self.asked.push(format!("{location} {} {question}", turn.turn));
         }
         let attempt = (turn.clone(), attempt);
         let delay = match reply {

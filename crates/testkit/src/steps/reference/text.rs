@@ -10,6 +10,11 @@ impl Interpreter<'_> {
         self.named(path.strip_prefix("$.")?, scope)
     }
 
+    /// Returns the value of an expression.
+    fn value(&self, path: &str, scope: &Scope) -> Option<Json> {
+        self.named(path, scope).or_else(|| self.missing_is_null.then_some(Json::Null))
+    }
+
     /// Returns the value of `vars.x[0].y`.
     fn named(&self, path: &str, scope: &Scope) -> Option<Json> {
         let (root, rest) = path.split_once('.')?;
@@ -30,7 +35,7 @@ impl Interpreter<'_> {
             // Filled text is never read again, so a value that looks like an expression stays as it
             // is.
             if let Some((path, after)) = expression(rest) {
-                match self.named(path, scope)? {
+                match self.value(path, scope)? {
                     // Null is an empty text; only an unknown name is a failure.
                     Json::Null => {}
                     Json::String(text) => filled.push_str(&text),
@@ -50,7 +55,7 @@ impl Interpreter<'_> {
     pub(super) fn shape(&self, value: &Json, scope: &Scope) -> Option<Json> {
         Some(match value {
             Json::String(text) => match expression(text) {
-                Some((path, "")) => self.named(path, scope)?,
+                Some((path, "")) => self.value(path, scope)?,
                 _ => Json::String(self.fill(text, scope)?),
             },
             Json::Array(items) => {

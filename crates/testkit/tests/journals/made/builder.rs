@@ -215,7 +215,19 @@ impl JournalBuilder {
         let entry = EntryPoint::State(files[0].0.to_owned());
         let (definition, manifest) = pinned(files, &entry, &self.blobs);
         self.definition = definition;
-        self.feed(vec![Input::Adopt { manifest }]);
+        self.feed(vec![Input::Adopt { manifest, changed: Vec::new() }]);
+    }
+
+    /// Resumes with an edited document; `changed` are its edited steps.
+    pub(crate) fn adopt_document(&mut self, document: &Json, changed: &[&str]) {
+        let file = drive::file(document, &Map::new());
+        let text = String::from_utf8(file.bytes.to_vec()).unwrap();
+        let files = [(file.name.as_str(), text.as_str())];
+        let (definition, manifest) = pinned(&files, &EntryPoint::Steps, &self.blobs);
+        self.definition = definition;
+        let changed = changed.iter().map(|id| id.parse().unwrap()).collect();
+        let resume = self.resume_input();
+        self.feed(vec![Input::Adopt { manifest, changed }, resume]);
     }
 
     /// Discards every record after `kept`.

@@ -52,4 +52,5 @@ pub(super) const RECIPES: &[(&str, Recipe)] = &[
     ("steps-too-many-items", steps::too_many_items),
     ("steps-not-converged", steps::not_converged),
     ("steps-agent-failed", steps::agent_failed),
+    ("steps-edited", steps::edited),
 ];

@@ -10,13 +10,22 @@ fn reply(run: Option<&str>, outcome: CallOutcome) -> Value {
         .into_json()
 }
 
+fn done() -> CallOutcome {
+    CallOutcome::Done { output: None }
+}
+
 #[test]
 fn done_is_results_and_attempts() {
     let expected = json!({
         "ok": true, "status": "done", "results": { "a": { "ok": true } }, "attempts": { "v": 2 },
     });
-    assert_eq!(reply(None, CallOutcome::Done), expected);
-    assert_eq!(reply(Some("r"), CallOutcome::Done)["runId"], "r");
+    assert_eq!(reply(None, done()), expected);
+    assert_eq!(reply(Some("r"), done())["runId"], "r");
+    // Null is an output, too.
+    for output in [json!([1]), Value::Null] {
+        let reply = reply(None, CallOutcome::Done { output: Some(output.clone()) });
+        assert_eq!(reply.get("output"), Some(&output));
+    }
 }
 
 #[test]
@@ -31,6 +40,7 @@ fn request_contains_everything_needed_to_answer() {
         max_attempts: 3,
         assignee: None,
         session: None,
+        settings: AgentSettings::default(),
         validation_errors: Vec::new(),
     };
     let full = AgentRequest {
@@ -44,6 +54,11 @@ fn request_contains_everything_needed_to_answer() {
             label: Some("wf:1:musk".to_owned()),
             reset: Some(false),
         }),
+        settings: AgentSettings {
+            model: Some("small".to_owned()),
+            allow: vec!["Bash(wc:*)".to_owned()],
+            budget: Some("0.25".parse().unwrap()),
+        },
         validation_errors: vec![
             Problem::of_value("/foo", "is missing"),
             Problem::of_value("", "is empty"),
@@ -65,6 +80,7 @@ fn request_contains_everything_needed_to_answer() {
                 "input": null, "schema": { "type": "object" }, "attempt": 2, "maxAttempts": 3,
                 "assigneeAgentId": "musk",
                 "session": { "mode": "sticky", "label": "wf:1:musk", "reset": false },
+                "model": "small", "allow": ["Bash(wc:*)"], "budget": 0.25,
                 "retryContext": { "validationErrors": ["/foo: is missing", "is empty"] },
             },
         ],

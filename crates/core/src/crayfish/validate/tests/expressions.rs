@@ -281,21 +281,10 @@ fn path_leads_to_possible_result_fields() {
             &expected,
         );
     };
-    for good in [
-        "text",
-        "text.stdout",
-        "text.attempts",
-        "text.error",
-        "files.outputs.a.b",
-        "files.stdout",
-        "pipe.json[0].x",
-        "pipe.stderr",
-        "ask.json.x",
-        "ask.errors[0]",
-        "inner.error",
-        "inner",
-    ] {
-        check(good, None);
+    let good = "text text.stdout text.attempts text.error files.outputs.a.b files.stdout \
+                pipe.json[0].x pipe.stderr ask.json.x ask.errors[0] inner.error inner";
+    for path in good.split(' ') {
+        check(path, None);
     }
     let text = "its mode is `none`, it leaves `ok`, `mode`, `stdout`, `stderr`, `attempts`";
     check("text.json.x", Some(&format!("the step `text` leaves no `json`: {text}")));
@@ -312,11 +301,93 @@ fn path_leads_to_possible_result_fields() {
     check("pipe.stdout", Some(&format!("the step `pipe` leaves no `stdout`: {pipe}")));
     let ask = "its kind is `agent`, it leaves `ok`, `json`";
     check("ask.stdout", Some(&format!("the step `ask` leaves no `stdout`: {ask}")));
-    check("each", Some("the step `each` leaves nothing: its kind is `forEach`"));
-    check("all[0].inner", Some("the step `all` leaves nothing: its kind is `forEach`"));
+    let each = "its kind is `forEach`, it leaves `items`";
+    check("each", Some(&format!("the step `each` leaves no result of its own: {each}")));
+    check("all[0].inner", Some(&format!("the step `all` leaves no `[0]`: {each}")));
     check("gate.ok", Some("the step `gate` leaves nothing: its kind is `if`"));
-    let inner = "it is a loop, it leaves `ok`, `error`, `message`";
-    check("inner.json", Some(&format!("the step `inner` leaves no `json`: {inner}")));
+    check("inner.json", Some(&format!("the step `inner` leaves no `json`: {each}")));
+}
+
+#[test]
+fn path_leads_to_possible_items() {
+    let is = |path: &str| json!({ "op": "exists", "path": path });
+    let exec = |id: &str| json!({ "id": id, "kind": "exec", "shell": "x" });
+    let each = |id: &str, body: Value| json!({ "id": id, "kind": "forEach", "listPath": "$.vars.l", "itemVar": "i", "body": body });
+    let gate = |path: &str| {
+        let path = format!("$.results.{path}");
+        json!({ "id": "gate", "kind": "if", "cond": is(&path), "then": [] })
+    };
+    let choice =
+        json!({ "id": "choice", "kind": "if", "cond": is("$.vars.l"), "then": [exec("b")] });
+    let outer = each("outer", json!([exec("a"), choice, each("inner", json!([exec("c")]))]));
+    let check = |path: &str, expected: Option<&str>| {
+        let steps = json!([outer, exec("d"), gate(path)]);
+        let expected = expected.map(|expected| ("/2/cond/path", expected));
+        check_steps(&steps, expected.as_slice());
+    };
+    let good = "outer.items outer.items[3] outer.items[0].a outer.items[0].a.stdout \
+                outer.items[0].b.error outer.items[0].inner.items \
+                outer.items[0].inner.items[1].c.ok inner.items[0].c inner.items";
+    for path in good.split(' ') {
+        check(path, None);
+    }
+    let elsewhere = |step: &str| {
+        format!(
+            "the items of the loop `outer` have no step `{step}`: it is not directly in the body"
+        )
+    };
+    check("outer.items[0].d", Some(&elsewhere("d")));
+    check("outer.items[0].c", Some(&elsewhere("c")));
+    check("outer.items[0].aa", Some("there is no step `aa`; did you mean `a`?"));
+    let text = "its mode is `none`, it leaves `ok`, `mode`, `stdout`, `stderr`, `attempts`";
+    let no_json = format!("the step `a` leaves no `json`: {text}");
+    check("outer.items[0].a.json", Some(&no_json));
+    let nothing = "the step `choice` leaves nothing: its kind is `if`";
+    check("outer.items[0].choice", Some(nothing));
+    let index = "the `items` of `outer` are a list: name one by its index, such as `items[0]`";
+    check("outer.items.a", Some(index));
+    let ids = "an item of `outer` has the results of its steps by their ids";
+    check("outer.items[0][1]", Some(ids));
+    let loops = "its kind is `forEach`, it leaves `items`";
+    check("outer", Some(&format!("the step `outer` leaves no result of its own: {loops}")));
+    check("outer.item", Some(&format!("the step `outer` leaves no `item`: {loops}")));
+    // Inside the loop its list is not complete.
+    let within =
+        each("outer", json!([gate("outer.items"), each("inner", json!([gate("outer.items")]))]));
+    let within = within.to_string().replacen("gate", "first", 1);
+    let within: Value = serde_json::from_str(&within).unwrap();
+    let message = "the `items` of `outer` exist only after the loop has ended";
+    let expected = [("/0/body/0/cond/path", message), ("/0/body/1/body/0/cond/path", message)];
+    check_steps(&json!([within]), &expected);
+    let again = json!({ "id": "w", "kind": "while", "until": is("$.results.w.items"), "maxIters": 1,
+        "body": [] });
+    let message = "the `items` of `w` exist only after the loop has ended";
+    check_steps(&json!([again]), &[("/0/until/path", message)]);
+}
+
+#[test]
+fn output_reads_any_step_and_no_local() {
+    let ask = json!({ "id": "ask", "kind": "agent", "prompt": "p", "schema": {} });
+    let with = |output: Value| json!({ "steps": [ask], "output": output });
+    let parsed = Document::parse(&with(json!({ "a": ["{{results.ask.json}}", 1] }))).unwrap();
+    assert_eq!(parsed.output.unwrap().paths().count(), 1);
+    assert_eq!(Document::parse(&json!({ "steps": [] })).unwrap().output, None);
+    assert!(Document::parse(&with(Value::Null)).unwrap().output.is_some());
+    let check = |output: Value, expected: &[(&str, &str)]| {
+        let problems = Document::parse(&with(output)).unwrap_err();
+        let found: Vec<(String, String)> =
+            problems.into_iter().map(|problem| (problem.path, problem.message)).collect();
+        let found: Vec<(&str, &str)> =
+            found.iter().map(|(path, message)| (path.as_str(), message.as_str())).collect();
+        assert_eq!(found, expected);
+    };
+    check(
+        json!("{{results.task.json}}"),
+        &[("/output", "there is no step `task`; did you mean `ask`?")],
+    );
+    let message = "the step `ask` leaves no `stdout`: its kind is `agent`, it leaves `ok`, `json`";
+    check(json!({ "b/c": [0, "{{results.ask.stdout}}"] }), &[("/output/b~1c/1", message)]);
+    check(json!("{{locals.x}}"), &[("/output", "no forEach around this step binds `x`")]);
 }
 
 #[test]

@@ -56,8 +56,14 @@ fn a_source_leaves_json() {
     let mut files = exec("source");
     files["io"] = json!({ "out": {} });
     check(files, &[(at, "the step `source` leaves no `json`: its mode is `file`")]);
-    let list = each("source", "$.vars.l", "i", &json!([]));
-    check(list, &[(at, "the step `source` leaves no `json`: its kind is `forEach`")]);
+    let list = |body: Value| each("source", "$.vars.l", "i", &body);
+    check(list(json!([])), &[]);
+    let within = json!([list(json!([reads("source")]))]);
+    let message = "the `items` of `source` exist only after the loop has ended";
+    check_steps(&within, &[("/0/body/0/io/inputFrom", message)]);
+    let mut choice = gate(&json!([]), &json!([]));
+    choice["id"] = "source".into();
+    check(choice, &[(at, "the step `source` leaves no `json`: its kind is `if`")]);
     check(agent("sources"), &[(at, "there is no step `source`; did you mean `sources`?")]);
     // An unreadable source causes no follow-up problem at its readers.
     let kinds = "there are `exec`, `agent`, `if`, `forEach` and `while`; did you mean `agent`?";

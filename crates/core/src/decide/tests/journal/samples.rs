@@ -175,7 +175,7 @@ pub(super) fn inputs() -> Vec<Input> {
         by: "ann".into(),
         key: "k".into(),
     });
-    inputs.push(Input::Adopt { manifest: blob() });
+    inputs.push(Input::Adopt { manifest: blob(), changed: Vec::new() });
     inputs.push(Input::Rewind {
         kept: 7,
         nonce: "beef".into(),

@@ -96,12 +96,19 @@ pub(super) fn steps() -> (Vec<Input>, Vec<Event>) {
 }
 
 fn facts() -> Vec<StepEvent> {
-    let frame =
-        |list: Option<Key>, count| LoopFrame { of: "l".parse().unwrap(), list, count, number: 0 };
+    let frame = |list: Option<Key>, count| LoopFrame {
+        of: "l".parse().unwrap(),
+        list,
+        count,
+        number: 0,
+        listed: false,
+    };
+    let begun =
+        |born, parent| StepEvent::Begun { born, parent, settled: Vec::new(), edited: Vec::new() };
     let born = vec![Iteration { of: "l".parse().unwrap(), number: 3 }];
     vec![
-        StepEvent::Begun { born: Vec::new(), parent: None },
-        StepEvent::Begun { born, parent: Some("main".into()) },
+        begun(Vec::new(), None),
+        begun(born, Some("main".into())),
         StepEvent::Entered { step: "a".parse().unwrap(), gate: None },
         StepEvent::Entered {
             step: "a".parse().unwrap(),
@@ -111,11 +118,12 @@ fn facts() -> Vec<StepEvent> {
         StepEvent::Called(Box::new(call())),
         StepEvent::OutputTaken { name: "v".into() },
         StepEvent::OutputIgnored { name: "v".into() },
-        StepEvent::Asked { key: key("v"), attempt: 1, errors: Vec::new() },
+        StepEvent::Asked { key: key("v"), attempt: 1, errors: Vec::new(), limit: None },
         StepEvent::Asked {
             key: key("l[3].v"),
             attempt: 2,
             errors: vec![Problem::of_value("/a", "no")],
+            limit: None,
         },
         StepEvent::ConversationKept { label: "wf:x:main".into(), session: "s1".into() },
         StepEvent::Done { key: key("a"), stored: stored(true) },
@@ -133,4 +141,25 @@ fn facts() -> Vec<StepEvent> {
         StepEvent::Revived,
         StepEvent::Ended,
     ]
+}
+
+/// Added with edited documents, fresh attempts, items of loops, and outputs.
+pub(super) fn edited() -> (Input, Vec<Event>) {
+    let changed = vec!["v".parse().unwrap()];
+    let cause = Input::Adopt { manifest: "[]".into(), changed };
+    let listed =
+        LoopFrame { of: "l".parse().unwrap(), list: None, count: None, number: 0, listed: true };
+    let facts = [
+        StepEvent::Begun {
+            born: Vec::new(),
+            parent: None,
+            settled: vec![key("l[0].a")],
+            edited: vec![key("v")],
+        },
+        StepEvent::Asked { key: key("v"), attempt: 3, errors: Vec::new(), limit: Some(4) },
+        StepEvent::LoopEntered { frame: listed, hides: Vec::new() },
+        StepEvent::Concluded,
+    ];
+    let stepped = |event| Event::Stepped { agent: "main".into(), event };
+    (cause, facts.map(stepped).into())
 }

@@ -13,10 +13,11 @@ use raymond_core::ids::AgentId;
 use raymond_core::run::Input;
 use raymond_core::run::outcome::Outcome;
 use raymond_core::run::program::Answers;
+use raymond_core::run::stop::{Interruption, StopMode};
 use raymond_core::value::Value;
 use serde_json::{Value as Json, json};
 
-use super::super::builder::JournalBuilder;
+use super::super::builder::{JournalBuilder, cut};
 
 fn step(id: &str) -> Key {
     id.parse().expect("a key")
@@ -183,5 +184,41 @@ pub(super) fn answered() -> JournalBuilder {
     let ask = builder.run.scheduler.asks.keys().next().unwrap().clone();
     let (by, key) = ("somebody".to_owned(), "answer-1".to_owned());
     builder.feed(vec![Input::Answer { ask, value: Value::from("42"), by, key }]);
+    builder
+}
+
+/// Invalid answers, a resume with more attempts, and an edited document that reads the items of a
+/// loop and has an output.
+pub(super) fn edited() -> JournalBuilder {
+    let list = json!({ "list": [1, 2] });
+    let mut each = each(&exec("try"));
+    each["onError"] = "collect".into();
+    let before = json!({ "vars": list, "steps": [each, agent("ask")] });
+    let mut builder = JournalBuilder::steps(&before, Answers::Backend).started();
+    let tries: Vec<String> =
+        builder.run.scheduler.in_flight.iter().map(AgentId::to_string).collect();
+    let result = Stored::inline(json!({ "ok": false, "stderr": "no" }), false);
+    let why = "exit status 1".to_owned();
+    builder.fails(&tries[0], TurnFailure::Step { why, result, again: true });
+    builder.leaves(&tries[1], &json!({ "ok": true, "stdout": "" }), Cost::Free, |_| {});
+    let answers = |builder: &mut JournalBuilder, verdict: Verdict| {
+        let (cost, answer) = (Cost::Reported(Micros(10_000)), json!({ "ok": true, "json": 1 }));
+        builder.leaves("main", &answer, cost, |finished| finished.reply.verdict = Some(verdict));
+    };
+    let wrong = || Verdict::Invalid(vec![Problem::of_value("", "is too small")]);
+    answers(&mut builder, wrong());
+    answers(&mut builder, wrong());
+    // Two more attempts; the run uses one of them.
+    builder.resume(|_| {});
+    answers(&mut builder, wrong());
+    builder.stop(StopMode::Now);
+    let outcome = cut(Interruption::Stop, Cost::Unknown, false);
+    builder.ends("main", outcome);
+    let mut asks = agent("ask");
+    asks["prompt"] = "How many? {{results.each.items}}".into();
+    let output = json!({ "answer": "{{results.ask.json}}", "items": "{{results.each.items}}" });
+    let now = json!({ "vars": list, "steps": [each, asks], "output": output });
+    builder.adopt_document(&now, &["ask"]);
+    answers(&mut builder, Verdict::Valid);
     builder
 }

@@ -1,0 +1,202 @@
+//! Compares the document of a run with an edited one that the run should use from now on.
+//!
+//! A finished step is never repeated, so it must not have asked something else: its text, its input
+//! and its schema stay, and so does everything that they depend on. A part that only decides how a
+//! step runs, such as a time limit, may change. [`crate::steps`] makes a run begin again with the
+//! edited document.
+
+use std::collections::BTreeSet;
+
+use super::definition::StepsDefinition;
+use super::document::{AgentStep, Exec, ForEach, Invocation, Order, Step, StepKind};
+use super::name::StepId;
+use super::path::{Path, Root};
+use super::state::StepsState;
+
+#[cfg(test)]
+mod tests;
+
+/// The differences between two documents.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Edits {
+    /// Steps that both have, and that differ in any part, in the order of the edited document.
+    pub changed: Vec<StepId>,
+    pub added: Vec<StepId>,
+    pub removed: Vec<StepId>,
+    /// The edits of finished steps, which the run cannot adopt.
+    pub conflicts: Vec<Conflict>,
+}
+
+/// An edit of something that a finished step depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    pub step: StepId,
+    /// The differences, such as `prompt` or `the variable x`.
+    pub differences: Vec<String>,
+}
+
+impl Edits {
+    /// Compares the document of a run with an edited one.
+    pub fn between(before: &StepsDefinition, now: &StepsDefinition, state: &StepsState) -> Self {
+        let done = state.results.iter().filter(|(_, stored)| stored.ok);
+        let finished: BTreeSet<&StepId> = done.map(|(key, _)| &key.step).collect();
+        let compared = Compared { before, now };
+        let mut edits = Self::default();
+        for step in now.document.steps() {
+            let Some(earlier) = before.document.find(step.id.as_str()) else {
+                edits.added.push(step.id.clone());
+                continue;
+            };
+            let earlier = before.document.step(earlier);
+            let differences = compared.differences(earlier, step);
+            if !differences.is_empty() || has_other_limits(&earlier.kind, &step.kind) {
+                edits.changed.push(step.id.clone());
+            }
+            if finished.contains(&step.id) && !differences.is_empty() {
+                edits.conflicts.push(Conflict { step: step.id.clone(), differences });
+            }
+        }
+        let is_gone = |step: &&Step| now.document.find(step.id.as_str()).is_none();
+        let removed = before.document.steps().iter().filter(is_gone);
+        edits.removed = removed.map(|step| step.id.clone()).collect();
+        edits
+    }
+}
+
+/// The document of a run and the edited one.
+struct Compared<'a> {
+    before: &'a StepsDefinition,
+    now: &'a StepsDefinition,
+}
+
+impl Compared<'_> {
+    /// Names everything that makes a step ask or run something else.
+    fn differences(&self, before: &Step, now: &Step) -> Vec<String> {
+        let mut differences: Vec<String> =
+            meaning(&before.kind, &now.kind).into_iter().map(|key| format!("`{key}`")).collect();
+        let (around_before, around_now) = (self.loops_before(before), self.loops_now(now));
+        let ids = |loops: &[&Step]| loops.iter().map(|step| step.id.clone()).collect::<Vec<_>>();
+        if ids(&around_before) == ids(&around_now) {
+            for (before, now) in around_before.iter().zip(&around_now) {
+                let keys = meaning(&before.kind, &now.kind).into_iter();
+                differences.extend(keys.map(|key| format!("`{key}` of the loop {}", now.id)));
+            }
+        } else {
+            differences.push("the loops around it".to_owned());
+        }
+        if matches!(now.kind, StepKind::Exec(_))
+            && self.before.document.env != self.now.document.env
+        {
+            differences.push("`env` of the document".to_owned());
+        }
+        let loops = around_now.iter().flat_map(|step| step.kind.paths());
+        differences.extend(self.variables(now.kind.paths().into_iter().chain(loops)));
+        differences
+    }
+
+    fn loops_before(&self, step: &Step) -> Vec<&Step> {
+        loops(self.before, step)
+    }
+
+    fn loops_now(&self, step: &Step) -> Vec<&Step> {
+        loops(self.now, step)
+    }
+
+    /// Names the variables of these paths that have another value.
+    fn variables<'p>(&self, paths: impl Iterator<Item = &'p Path>) -> BTreeSet<String> {
+        let names = paths.filter(|path| path.root == Root::Vars).map(|path| path.name.as_str());
+        let names = names.filter(|name| self.before.vars.get(*name) != self.now.vars.get(*name));
+        names.map(|name| format!("the variable `{name}`")).collect()
+    }
+}
+
+/// Returns the loops around a step, innermost first.
+fn loops<'a>(steps: &'a StepsDefinition, step: &Step) -> Vec<&'a Step> {
+    let index = steps.document.find(step.id.as_str());
+    let around = index.into_iter().flat_map(|index| steps.document.loops(index));
+    around.map(|index| steps.document.step(index)).collect()
+}
+
+/// Returns the keys that differ and decide what a step asks or runs.
+fn meaning(before: &StepKind, now: &StepKind) -> Vec<&'static str> {
+    match (before, now) {
+        (StepKind::Exec(before), StepKind::Exec(now)) => exec(before, now),
+        (StepKind::Agent(before), StepKind::Agent(now)) => agent(before, now),
+        (StepKind::ForEach(before), StepKind::ForEach(now)) => for_each(before, now),
+        // Conditions are evaluated again.
+        (StepKind::If(_), StepKind::If(_)) | (StepKind::While(_), StepKind::While(_)) => Vec::new(),
+        (
+            StepKind::Exec(_)
+            | StepKind::Agent(_)
+            | StepKind::If(_)
+            | StepKind::ForEach(_)
+            | StepKind::While(_),
+            _,
+        ) => vec!["kind"],
+    }
+}
+
+fn exec(before: &Exec, now: &Exec) -> Vec<&'static str> {
+    let command = match now.invocation {
+        Invocation::Shell(_) => "shell",
+        Invocation::Cmd { .. } => "run",
+    };
+    keys([
+        (command, before.invocation != now.invocation),
+        ("env", before.env != now.env),
+        ("io", before.io != now.io),
+    ])
+}
+
+fn agent(before: &AgentStep, now: &AgentStep) -> Vec<&'static str> {
+    keys([
+        ("prompt", before.prompt != now.prompt),
+        ("input", before.input != now.input),
+        ("schema", before.schema != now.schema),
+    ])
+}
+
+fn for_each(before: &ForEach, now: &ForEach) -> Vec<&'static str> {
+    let is_parallel = |order: Order| matches!(order, Order::Parallel { .. });
+    keys([
+        ("listPath", before.list != now.list),
+        ("itemVar", before.item != now.item),
+        // It decides which results an iteration sees.
+        ("parallel", is_parallel(before.order) != is_parallel(now.order)),
+    ])
+}
+
+fn keys<const N: usize>(compared: [(&'static str, bool); N]) -> Vec<&'static str> {
+    compared.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
+}
+
+/// Returns whether the parts differ that only decide how a step runs.
+fn has_other_limits(before: &StepKind, now: &StepKind) -> bool {
+    match (before, now) {
+        (StepKind::Exec(before), StepKind::Exec(now)) => {
+            (before.timeout, before.retries) != (now.timeout, now.retries)
+        }
+        (StepKind::Agent(before), StepKind::Agent(now)) => {
+            before.retries != now.retries
+                || before.assignee != now.assignee
+                || before.session != now.session
+                || before.settings != now.settings
+        }
+        (StepKind::If(before), StepKind::If(now)) => before.condition != now.condition,
+        (StepKind::ForEach(before), StepKind::ForEach(now)) => before.order != now.order,
+        (StepKind::While(before), StepKind::While(now)) => {
+            before.until != now.until
+                || before.max_iters != now.max_iters
+                || before.on_max_iters != now.on_max_iters
+        }
+        // Reported as another `kind`.
+        (
+            StepKind::Exec(_)
+            | StepKind::Agent(_)
+            | StepKind::If(_)
+            | StepKind::ForEach(_)
+            | StepKind::While(_),
+            _,
+        ) => false,
+    }
+}
