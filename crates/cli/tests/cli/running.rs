@@ -270,7 +270,7 @@ fn unpinned_run_reads_states_at_every_visit() {
     project
         .raymond("run wf --unpinned")
         .prints("edited\n")
-        .mentions(0, &["2 states read at every visit", "uses the edited states from here on"]);
+        .mentions(0, &["2 states read at every visit", "uses the edited workflow from here on"]);
     project.write("wf/NEXT.sh", "echo '<result>pinned</result>'");
     project.raymond("run wf").prints("pinned\n");
 }

@@ -366,6 +366,30 @@ fn stopped_step_begins_again_with_its_edit() {
 }
 
 #[test]
+fn killed_turn_is_recorded_before_an_edit() {
+    let document = |command: &str| {
+        format!(
+            r#"{{ "steps": [ {{ "id": "slow", "kind": "exec", "shell": "touch started; {command}" }} ] }}"#
+        )
+    };
+    let project = Project::of(&[("flow.json", &document("sleep 600"))]);
+    let running = project.start("run flow.json --run-id r");
+    until("it has started", || project.path("started").exists());
+    running.signal(Signal::KILL);
+    running.wait();
+    project.write("flow.json", document("true"));
+    project.raymond("resume r --with-current").mentions(
+        2,
+        &["main has an unfinished turn, whose outcome must be recorded first
+hint: run `raymond stop r`, then `raymond resume r --with-current`
+"],
+    );
+    project.raymond("stop r").mentions(0, &["r: stopped"]);
+    project.raymond("resume r --with-current").mentions(0, &["slow (changed)"]);
+    assert_eq!(project.processes("r"), Vec::<u32>::new());
+}
+
+#[test]
 fn output_is_the_result_of_a_document() {
     let project = Project::of(&[
         (

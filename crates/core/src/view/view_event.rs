@@ -31,7 +31,7 @@ pub enum ViewEvent {
         backends: BTreeSet<BackendName>,
     },
     RunResumed,
-    /// The run uses edited states from now on.
+    /// The run uses edited states, or an edited document, from now on.
     DefinitionAdopted,
     RunRewound {
         /// The last kept record.

@@ -85,7 +85,7 @@ pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Opti
         ViewEvent::RunResumed => Some(history_only("resumed")),
         ViewEvent::RunEnded(ending) => Some(history_only(ending_words(*ending))),
         ViewEvent::DefinitionAdopted => {
-            Some(of_run(Weight::Plain, "uses the edited states from here on"))
+            Some(of_run(Weight::Plain, "uses the edited workflow from here on"))
         }
         ViewEvent::RunRewound { kept, discarded } => Some(rewound(*kept, discarded)),
         ViewEvent::StopRequested { mode, by } => {
