@@ -154,7 +154,7 @@ pub(crate) fn answers(stage: &Stage) -> Result<Vec<Figure>> {
         [("1 MB", &|| answered(10_000)), ("nothing", &|| answered(0)), ("its syntax", &syntax)],
     )?;
     let what =
-        "1 MB of answer read, checked, returned (floor: its syntax), CPU beyond an empty answer";
+        "1 MB of answer read, checked, returned (floor: reads the JSON), CPU beyond an empty answer";
     Ok(vec![
         Figure::new(
             'E',

@@ -105,7 +105,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  raymond resume @last --budget 25")]
     Resume(Deferred<Resume>),
     /// Show the status of a run and the next command
-    #[command(after_help = "Example:\n  raymond status review-20260102-k3f9 --json")]
+    #[command(after_help = "Example:\n  raymond status review-20260102-3c0f9a --json")]
     Status(Deferred<RunArgument>),
     /// Show the history of a run
     #[command(after_help = "Example:\n  raymond show @last --verbose")]

@@ -54,7 +54,7 @@ pub(crate) struct Emit {
     /// Choose the model (call, function)
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Drop pending returns with `clear` (reset)
+    /// Drop all pending returns: the only value is `clear` (reset)
     #[arg(long, value_name = "clear")]
     pub(crate) stack: Option<String>,
     /// Add any other attribute, such as a variable of a worker (repeatable)

@@ -120,7 +120,7 @@ fn refused(error: DiscardError, run_to_delete: &RunToDelete) -> Failure {
     }
 }
 
-/// `deleted review-20260102-k3f9   completed    2026-01-02 10:00 CET  1.2 MiB`
+/// `deleted review-20260102-3c0f9a   completed    2026-01-02 10:00 CET  1.2 MiB`
 fn line(verb: &str, run_to_delete: &RunToDelete) -> String {
     let RunToDelete { run, status, last, size, .. } = run_to_delete;
     let last = last.map(date_time).unwrap_or_default();
