@@ -1,7 +1,7 @@
 //! `raymond projects`: lists the projects of this user, and changes the list.
 //!
-//! `known_projects` says when a project is registered. This command reads only the ends of journals,
-//! so it is quick for many runs.
+//! `known_projects` says when a project is registered. This command reads only the ends of
+//! journals, so it is quick for many runs.
 
 use std::cmp::Reverse;
 use std::path::Path;

@@ -71,6 +71,16 @@ fn only_running_runs_are_offered_to_stop() {
 }
 
 #[test]
+fn registered_projects_are_offered_to_forget() {
+    let project = project();
+    assert_eq!(offered(&project, &["projects", "f"]), ["forget"]);
+    assert_eq!(offered(&project, &["projects", "forget", ""]), ["/project"]);
+    assert_eq!(offered(&project, &["projects", "forget", "x"]), [""; 0]);
+    project.raymond("projects forget .").mentions(0, &[]);
+    assert_eq!(offered(&project, &["projects", "forget", "/"]), [""; 0]);
+}
+
+#[test]
 fn values_of_flags_and_prompts_are_completed() {
     let project = project();
     project.write("LOOP.md", "again");
