@@ -90,7 +90,7 @@ mod forms {
         insta::assert_snapshot!(refused("bare"), @"DIR/bare is not a workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)");
         insta::assert_snapshot!(refused("README.md"), @"DIR/README.md is not a state: a README describes a workflow");
         insta::assert_snapshot!(refused("flow.json"), @"DIR/flow.json is a document of steps (Crayfish), not a workflow of states");
-        insta::assert_snapshot!(refused("missing.md"), @"there is no DIR/missing.md");
+        insta::assert_snapshot!(refused("missing.md"), @"could not find DIR/missing.md");
         insta::assert_snapshot!(refused("f.zip"), @"could not use the archive DIR/f.zip: it is not a zip archive: invalid Zip archive: Could not find EOCD");
     }
 
