@@ -12,11 +12,13 @@ use raymond_backends::workspace::{Workspace, WorkspaceError};
 use raymond_core::crayfish::{Document, Problem, ProblemCode, reading, validate};
 use raymond_core::diagnostic::{Diagnostic, LocationFinder, Place};
 use raymond_core::ids::AgentId;
-use raymond_core::run::{Run, Settings};
+use raymond_core::run::{Ending, Phase, Run, Settings};
 use raymond_core::text::nearest;
+use raymond_core::view::States;
 use raymond_core::workflow::Definition;
-use raymond_engine::prepare::Prepared;
-use raymond_engine::prepare::steps;
+use raymond_engine::pin::Pin;
+use raymond_engine::prepare::{Prepared, steps};
+use raymond_engine::project::Project;
 use serde_json::{Map, Value};
 
 use crate::failure::{Failure, print_diagnostic};
@@ -181,17 +183,28 @@ pub(crate) fn current(run: &Run, settings: &Settings) -> Result<Prepared, Failur
     Ok(DocumentFile::read(path)?.prepare(path, &vars, &schema_dirs)?)
 }
 
-/// Describes how the document on disk differs from the pinned one; `None` if it is the same.
-pub(crate) fn change_since_pinned(run: &Run, pinned: &Definition) -> Option<&'static str> {
-    // A deleted document needs no note: the pinned one contains everything.
+/// Compares the document on disk with the pinned one.
+pub(crate) fn compare(run: &Run, pinned: &Definition) -> States {
+    // A deleted document needs no choice: the pinned one contains everything.
     if !Path::new(&run.workflow).is_file() {
-        return None;
+        return States::AsPinned;
     }
     match current(run, &run.settings) {
-        Ok(current) if current.definition.steps == pinned.steps => None,
-        Ok(_) => Some("has changed since (--with-current uses the changes)"),
-        Err(_) => Some("is not valid any more"),
+        Ok(current) if current.definition.steps == pinned.steps => States::AsPinned,
+        Ok(_) => States::Edited,
+        Err(_) => States::Unusable,
     }
+}
+
+/// Compares the document of a failed run with the pinned one. The user must choose between the two
+/// before a resume; for all other runs the pinned one counts.
+pub(crate) fn states(project: &Project, run: &Run) -> States {
+    if run.phase != Phase::Ended(Ending::Failed) || run.program.is_answered_by_caller() {
+        return States::AsPinned;
+    }
+    let blobs = project.blobs(&project.paths(&run.id));
+    let pinned = Pin::load(&run.manifest, &blobs).and_then(|pin| pin.definition());
+    pinned.map_or(States::AsPinned, |pinned| compare(run, &pinned))
 }
 
 /// Returns the place of each byte offset.

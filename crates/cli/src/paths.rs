@@ -34,7 +34,8 @@ pub(crate) fn user_directory(variable: &str, usual: &str) -> Option<PathBuf> {
 
 /// Returns the path for display, with `~` for the home directory.
 pub(crate) fn below_home(path: &Path) -> String {
-    shortened(path, home().as_deref())
+    // A name with a line break must not forge a row of a table.
+    shortened(path, home().as_deref()).replace(['\n', '\r'], "\u{fffd}")
 }
 
 fn home() -> Option<PathBuf> {

@@ -11,7 +11,15 @@ use std::sync::LazyLock;
 use raymond_core::redact::Redactor;
 use serde_json::Value;
 
-static REDACTOR: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(from_environment()));
+static REDACTOR: LazyLock<Redactor> = LazyLock::new(|| {
+    // Messages quote foreign text, and a quotation escapes some characters.
+    let quoted = |secret: &String| {
+        let quoted = format!("{secret:?}");
+        quoted[1..quoted.len() - 1].to_owned()
+    };
+    let forms = from_environment().flat_map(|secret| [quoted(&secret), secret]);
+    Redactor::new(forms)
+});
 
 /// Returns the text without secrets.
 pub(crate) fn redacted(text: &str) -> Cow<'_, str> {

@@ -23,7 +23,7 @@ use raymond_store::journal::Tail;
 use raymond_store::lock::Takeover;
 
 use crate::sanitize::sanitized;
-use crate::{cause, next_command, suspended_owner};
+use crate::{cause, documents, next_command, suspended_owner};
 
 /// The status of a run, its reason and the next command.
 #[derive(Debug)]
@@ -42,11 +42,10 @@ pub(crate) struct StatusSummary {
     pub(crate) left_running: Vec<String>,
 }
 
-/// Returns whether the states of a run were edited. A document is pinned completely and never
-/// changes.
+/// Returns whether the states or the document of a run were edited.
 fn states(project: &Project, run: &Run) -> States {
     match run.program {
-        Program::Steps(_) => States::AsPinned,
+        Program::Steps(_) => documents::states(project, run),
         Program::States | Program::Ralph(_) => prepare::states(project, run),
     }
 }

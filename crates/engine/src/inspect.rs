@@ -103,12 +103,14 @@ pub fn unverified_start(project: &Project, run: &RunId) -> Option<Timestamp> {
 /// Returns when the last record of a run was written, from the end of its journal alone. `None`
 /// means that it has no record. The record is not verified, as in [`unverified_start`].
 pub fn unverified_last_activity(project: &Project, run: &RunId) -> Option<Timestamp> {
-    // Bytes. A last record that is longer than this is found in the whole journal.
+    // Bytes. Most last records are shorter than the first of these, and all sound ones than the
+    // second.
     const END: u64 = 64 * 1024;
+    const MOST: u64 = 64 * 1024 * 1024;
     let mut file = project.disk.open(&project.paths(run).journal, disk::Open::Read).ok()?;
     let size = file.size().ok()?;
     last_time(file.as_mut(), size.saturating_sub(END), size)
-        .or_else(|| last_time(file.as_mut(), 0, size))
+        .or_else(|| last_time(file.as_mut(), size.saturating_sub(MOST), size))
 }
 
 /// Returns the time of the last record between two offsets of a journal.

@@ -133,7 +133,7 @@ fn failed_run_with_changed_states_needs_a_flag() {
     let changed = "CHECK.sh (edited, already visited), NEW.sh (added), OTHER.sh (removed)";
     let refusal = format!(
         "raymond: states changed since r started: {changed}
-        hint: use them with `raymond resume r --with-current`, or the pinned states with \
+        hint: use the edit with `raymond resume r --with-current`, or the pinned states with \
         `raymond resume r --pinned`"
     );
     project.raymond("resume r").says(2, &refusal);

@@ -224,15 +224,24 @@ fn resume_repeats_only_the_failed_program() {
     project.raymond("resume r --plan").prints(
         "r: reused 1 turn ($0.00), continuing 0, repeating 1\n  main             test: repeating\n",
     );
-    // Without a flag, a run does not use the edits of its document.
+    // A failed run asks whether to use the edit.
     let keeps = "raymond: continuing with the original document: /project/flow.json";
     project.write("flow.json", FRAGILE.replace("broken", "it is broken"));
-    project
-        .raymond("resume r")
-        .mentions(1, &[&format!("{keeps} has changed since (--with-current uses the changes)\n")]);
+    project.raymond("resume r").says(
+        2,
+        "raymond: /project/flow.json has changed since
+        hint: use the edit with `raymond resume r --with-current`, or the pinned document with \
+         `raymond resume r --pinned`",
+    );
+    assert_eq!(
+        project.raymond("why r --json").json()["next_command"],
+        "raymond resume r --with-current"
+    );
+    project.raymond("resume r --pinned").mentions(1, &[&format!("{keeps} has changed since\n")]);
     project.write("flow.json", "{");
     project.write("fixed", "");
-    let resumed = project.raymond("resume r");
+    assert_eq!(project.raymond("why r --json").json()["next_command"], "raymond resume r --pinned");
+    let resumed = project.raymond("resume r --pinned");
     assert!(resumed.stderr.contains(&format!("{keeps} is not valid any more\n")));
     resumed.mentions(
         0,
@@ -363,6 +372,29 @@ fn stopped_step_begins_again_with_its_edit() {
     project.raymond("resume r --with-current --quiet").mentions(0, &[]);
     assert_eq!(project.read("log"), "one\nquick\n");
     assert_eq!(project.processes("r"), Vec::<u32>::new());
+}
+
+#[test]
+fn second_edit_keeps_what_the_first_one_changed() {
+    let document = |extra: &str, prompt: &str| {
+        format!(
+            r#"{{ "steps": [ {extra}
+            {{ "id": "A", "kind": "agent", "prompt": "{prompt}", "retries": 1,
+               "schema": {{ "type": "string" }} }} ] }}"#
+        )
+    };
+    let extra = |shell: &str| format!(r#"{{ "id": "X", "kind": "exec", "shell": "{shell}" }},"#);
+    let project = Project::of(&[
+        ("flow.json", &document("", "first")),
+        ("r.yaml", "A: [[\"41\", { text: '\"good\"', expect: better }]]\n"),
+    ]);
+    project.raymond("run flow.json --replies r.yaml --run-id r").mentions(1, &["41"]);
+    project.write("flow.json", document(&extra("test -e typo"), "better"));
+    project.raymond("resume r --with-current").mentions(1, &["X (added)"]);
+    project.write("flow.json", document(&extra("true"), "better"));
+    project.raymond("resume r --with-current").mentions(0, &["X (changed)"]);
+    let results = &project.raymond("status r --json").json()["results"];
+    assert_eq!(results["A"]["json"], json!("good"));
 }
 
 #[test]

@@ -7,8 +7,10 @@
 
 use std::collections::BTreeSet;
 
+use super::Template;
 use super::definition::StepsDefinition;
 use super::document::{AgentStep, Exec, ForEach, Invocation, Order, Step, StepKind};
+use super::key::Key;
 use super::name::StepId;
 use super::path::{Path, Root};
 use super::state::StepsState;
@@ -27,12 +29,21 @@ pub struct Edits {
     pub conflicts: Vec<Conflict>,
 }
 
-/// An edit of something that a finished step depends on.
+/// An edit that the run cannot adopt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conflict {
-    pub step: StepId,
-    /// The differences, such as `prompt` or `the variable x`.
-    pub differences: Vec<String>,
+pub enum Conflict {
+    /// A finished step would ask or run something else.
+    Changed {
+        step: StepId,
+        /// The differences, such as `prompt` or `the variable x`.
+        differences: Vec<String>,
+    },
+    /// An earlier edit removed the step, whose results are still there.
+    Returned { step: StepId },
+    /// The step has had more attempts than it would be allowed now.
+    FewerAttempts { step: StepId, attempts: u32 },
+    /// The loop has ended, and a later step is finished, which may have used its results.
+    EndedLoop { step: StepId },
 }
 
 impl Edits {
@@ -40,20 +51,29 @@ impl Edits {
     pub fn between(before: &StepsDefinition, now: &StepsDefinition, state: &StepsState) -> Self {
         let done = state.results.iter().filter(|(_, stored)| stored.ok);
         let finished: BTreeSet<&StepId> = done.map(|(key, _)| &key.step).collect();
-        let compared = Compared { before, now };
+        let known: BTreeSet<&StepId> =
+            state.results.keys().chain(state.attempts.keys()).map(|key| &key.step).collect();
+        let compared = Compared { before, now, finished: &finished, state };
         let mut edits = Self::default();
         for step in now.document.steps() {
-            let Some(earlier) = before.document.find(step.id.as_str()) else {
-                edits.added.push(step.id.clone());
+            let id = step.id.clone();
+            let Some(earlier) = before.document.find(id.as_str()) else {
+                if known.contains(&id) {
+                    edits.conflicts.push(Conflict::Returned { step: id.clone() });
+                }
+                edits.added.push(id);
                 continue;
             };
             let earlier = before.document.step(earlier);
             let differences = compared.differences(earlier, step);
-            if !differences.is_empty() || has_other_limits(&earlier.kind, &step.kind) {
-                edits.changed.push(step.id.clone());
+            let has_other_limits = has_other_limits(&earlier.kind, &step.kind);
+            if !differences.is_empty() || has_other_limits {
+                edits.changed.push(id.clone());
             }
-            if finished.contains(&step.id) && !differences.is_empty() {
-                edits.conflicts.push(Conflict { step: step.id.clone(), differences });
+            if finished.contains(&id) && !differences.is_empty() {
+                edits.conflicts.push(Conflict::Changed { step: id, differences });
+            } else if has_other_limits {
+                edits.conflicts.extend(compared.limit_conflict(step));
             }
         }
         let is_gone = |step: &&Step| now.document.find(step.id.as_str()).is_none();
@@ -67,6 +87,8 @@ impl Edits {
 struct Compared<'a> {
     before: &'a StepsDefinition,
     now: &'a StepsDefinition,
+    finished: &'a BTreeSet<&'a StepId>,
+    state: &'a StepsState,
 }
 
 impl Compared<'_> {
@@ -84,14 +106,36 @@ impl Compared<'_> {
         } else {
             differences.push("the loops around it".to_owned());
         }
-        if matches!(now.kind, StepKind::Exec(_))
-            && self.before.document.env != self.now.document.env
-        {
+        let is_exec = matches!(now.kind, StepKind::Exec(_));
+        let env = &self.now.document.env;
+        if is_exec && self.before.document.env != *env {
             differences.push("`env` of the document".to_owned());
         }
+        let env = env.values().filter(|_| is_exec).flat_map(Template::paths);
         let loops = around_now.iter().flat_map(|step| step.kind.paths());
-        differences.extend(self.variables(now.kind.paths().into_iter().chain(loops)));
+        differences.extend(self.variables(now.kind.paths().into_iter().chain(loops).chain(env)));
         differences
+    }
+
+    /// Returns why a step cannot have these limits.
+    fn limit_conflict(&self, step: &Step) -> Option<Conflict> {
+        let id = step.id.clone();
+        if let StepKind::Agent(agent) = &step.kind {
+            let asked = self.state.attempts.iter().filter(|(key, _)| key.step == id);
+            // A step that failed gets new attempts.
+            let is_open = |key: &Key| !self.state.results.contains_key(key);
+            let attempts = asked.filter(|(key, _)| is_open(key)).map(|(_, attempts)| *attempts);
+            let attempts = attempts.max().filter(|attempts| *attempts > agent.retries.get())?;
+            return Some(Conflict::FewerAttempts { step: id, attempts });
+        }
+        // More iterations, or fewer, would change what a finished step behind the loop has read.
+        let is_inside = |other: &Step| loops(self.now, other).iter().any(|around| around.id == id);
+        let mut behind =
+            self.now.document.steps().iter().skip_while(|other| other.id != id).skip(1);
+        let is_loop = matches!(step.kind, StepKind::While(_));
+        let is_over =
+            is_loop && behind.any(|other| !is_inside(other) && self.finished.contains(&other.id));
+        is_over.then_some(Conflict::EndedLoop { step: id })
     }
 
     fn loops_before(&self, step: &Step) -> Vec<&Step> {

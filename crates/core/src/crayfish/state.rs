@@ -21,7 +21,8 @@
 //! reply also shows under the id of its step. `lists` has the lengths of the items of loops.
 //!
 //! Only after the document of a run was edited: `settled` has the failures that are not repeated,
-//! `edited` the steps whose earlier errors are no longer about their question.
+//! `repeated` the others until their steps have run, and `edited` the steps whose earlier errors
+//! are no longer about their question.
 //!
 //! Only in runs of a caller, and only until the next call: `offers` has the outputs that no step
 //! has taken, `claims` the attempts that the caller says it answers, and `stale` the outputs for
@@ -84,6 +85,9 @@ pub struct StepsState {
     /// Failures that count as results, although their steps will be reached again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub settled: BTreeSet<Key>,
+    /// Failures of which the steps have to be repeated, although another edit may come first.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub repeated: BTreeSet<Key>,
     /// Agent steps that were edited after they had asked or failed, until they ask again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub edited: BTreeSet<Key>,
@@ -166,9 +170,9 @@ impl StepsState {
     /// Applies an event of `agent`. An event about an unknown branch changes nothing.
     pub fn apply(&mut self, agent: &AgentId, event: &StepEvent) {
         match event {
-            StepEvent::Begun { born, parent, settled, edited } => {
+            StepEvent::Begun { born, parent, settled, edited, repeated } => {
                 self.begin(agent, born.clone(), parent.clone());
-                self.settle(settled, edited);
+                self.settle(settled, edited, repeated);
             }
             StepEvent::Asked { key, attempt, errors, limit } => {
                 if !self.attempts.contains_key(key) {
@@ -200,6 +204,7 @@ impl StepsState {
             }
             StepEvent::Failed { key, stored, contained } => {
                 self.settled.remove(key);
+                self.repeated.remove(key);
                 if let Some(stored) = stored {
                     // The reply shows the failed result, but no step of this branch sees it: none
                     // follows.
@@ -212,6 +217,7 @@ impl StepsState {
             StepEvent::Done { key, stored } => {
                 self.store(key, stored);
                 self.settled.remove(key);
+                self.repeated.remove(key);
                 self.complaints.remove(key);
                 self.meet(agent, key);
             }
@@ -262,8 +268,9 @@ impl StepsState {
     }
 
     /// Keeps what an edited document needs to know about its earlier execution.
-    fn settle(&mut self, settled: &[Key], edited: &[Key]) {
+    fn settle(&mut self, settled: &[Key], edited: &[Key], repeated: &[Key]) {
         self.settled.extend(settled.iter().cloned());
+        self.repeated.extend(repeated.iter().cloned());
         self.edited.extend(edited.iter().cloned());
         // An answer to the earlier question says nothing about the edited one.
         self.complaints.retain(|key, _| !edited.contains(key));

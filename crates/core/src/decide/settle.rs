@@ -9,6 +9,7 @@ use crate::agent::{Agent, Session, SessionPlan};
 use crate::budget::Micros;
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::{BackendName, SessionId, TurnAttempt};
+use crate::machine::transition::lacks_a_fork;
 use crate::program;
 use crate::protocol::Notice;
 use crate::run::share::{charge, charge_capped};
@@ -116,8 +117,8 @@ fn session_after(turn: &Turn, agent: &Agent, reported: Option<&SessionId>) -> Se
 fn warn(decision: &mut Decision<'_>, agent: &Agent, outcome: &Finished) {
     let reading = &outcome.reply.reading;
     let mut warnings = outcome.warnings.clone();
-    // Without a valid tag, a malformed one is a fault, which the program handles.
-    if !reading.tags.is_empty() {
+    // Otherwise a malformed tag is a fault, which the program handles.
+    if !reading.tags.is_empty() && !lacks_a_fork(reading) {
         warnings.extend(reading.malformed.iter().cloned().map(Warning::MalformedTag));
     }
     warnings.extend(

@@ -10,15 +10,13 @@ pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>,
     let count = reading.tags.len() + reading.omitted;
     let no_tag = || Fault::NoTag(reading.untagged.clone());
     let malformed = || Fault::Malformed(reading.malformed.clone());
-    let is_fork = |malformed: &Malformed| malformed.tag == TagName::Fork;
     match reading.tags.as_slice() {
         [] if !reading.malformed.is_empty() => Err(malformed()),
         // A tag in code shows that the agent meant to write one, so the implicit tag must not
         // replace it.
         [] if reading.untagged.in_code => Err(no_tag()),
         [] => policy.implicit().map(|tag| vec![tag]).ok_or_else(no_tag),
-        // The good forks alone would be a transition that silently lacks a worker.
-        tags if is_one_fork(tags) && reading.malformed.iter().any(is_fork) => Err(malformed()),
+        _ if lacks_a_fork(reading) => Err(malformed()),
         [one] if count == 1 => Ok(vec![one.clone()]),
         tags if count == tags.len() && is_one_fork(tags) => Ok(tags.to_vec()),
         tags => {
@@ -27,6 +25,13 @@ pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>,
             Err(Fault::SeveralTags { tags, count })
         }
     }
+}
+
+/// Returns whether the correct tags are forks and another fork is malformed. The correct ones alone
+/// would be a transition that silently lacks a worker.
+pub(crate) fn lacks_a_fork(reading: &Reading) -> bool {
+    let is_fork = |malformed: &Malformed| malformed.tag == TagName::Fork;
+    is_one_fork(&reading.tags) && reading.malformed.iter().any(is_fork)
 }
 
 /// Returns whether the tags are one transition: forks, or forks with one `goto`.

@@ -24,7 +24,26 @@ const SHOWN: usize = 80;
 
 /// Returns the reminder for `fault` at a state with these allowed tags.
 pub fn reminder(fault: &Fault, allowed: &Allowance) -> String {
-    format!("{}\n\n{}\n", complaint(fault), instruction(allowed))
+    let forks = if concerns_forks(fault) {
+        " No worker was started: write all your <fork> tags again, the correct ones as well."
+    } else {
+        ""
+    };
+    format!("{}{forks}\n\n{}\n", complaint(fault), instruction(allowed))
+}
+
+/// Returns whether the message has a `fork` that was not taken, perhaps beside correct ones.
+fn concerns_forks(fault: &Fault) -> bool {
+    match fault {
+        Fault::Malformed(tags) => tags.iter().any(|malformed| malformed.tag == TagName::Fork),
+        Fault::Unresolved { tag, .. }
+        | Fault::NoDirectory { tag, .. }
+        | Fault::Forbidden { tag, .. }
+        | Fault::OtherBackend { tag, .. } => *tag == TagName::Fork,
+        Fault::NextDiffers { .. } => true,
+        Fault::SeveralTags { tags, .. } => tags.contains(&TagName::Fork),
+        Fault::NoTag(_) | Fault::NoBranch { .. } | Fault::Denied { .. } => false,
+    }
 }
 
 fn complaint(fault: &Fault) -> String {

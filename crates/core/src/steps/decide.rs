@@ -54,7 +54,7 @@ pub(crate) fn begin(decision: &mut Decision<'_>, main: &AgentId) {
 
 /// Returns the event that creates a branch of a document that was not edited.
 fn beginning(born: Vec<Iteration>, parent: Option<AgentId>) -> StepEvent {
-    StepEvent::Begun { born, parent, settled: Vec::new(), edited: Vec::new() }
+    StepEvent::Begun { born, parent, settled: Vec::new(), edited: Vec::new(), repeated: Vec::new() }
 }
 
 /// Decides what the next branch does; `None` if all of them wait.

@@ -117,6 +117,11 @@ pub fn parse(text: &str) -> ParsedPrompt<'_> {
     let mut reader = reader::Reader::new(text);
     let (front, body) = match split::split(text) {
         Ok(split) => {
+            if let (None, Some(span)) = (&split.block, split::misplaced(text)) {
+                let message = "frontmatter has to begin on the first line, with `---`".to_owned();
+                let hint = "move it to the top; if it is text for the agent, indent it".to_owned();
+                reader.error_with_hint(&span, "frontmatter-misplaced", message, Some(hint));
+            }
             let block = split.block.map(|span| reader.block(&span));
             (block.unwrap_or_default(), &text[split.body..])
         }

@@ -10,6 +10,7 @@ use raymond_core::crayfish::StepId;
 use raymond_core::ids::{RunId, StateName};
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Ending, Phase, Program, Run, Settings};
+use raymond_core::view::States;
 use raymond_core::workflow::Definition;
 use raymond_core::workflow::manifest::Changes;
 use raymond_engine::driver::Head;
@@ -50,13 +51,22 @@ pub(super) fn decide_edits(
     let run = &head.run;
     let as_pinned =
         |line: Option<String>| Ok(EditDecision { adopt: None, changed: Vec::new(), line });
+    // After a failure both choices are plausible: the edit may be the fix, or an unrelated change.
+    let failed = run.phase == Phase::Ended(Ending::Failed);
     match (&run.program, edits) {
         (Program::Steps(_), Edits::Adopt) => return document::adopt(run, pinned, settings),
         (Program::Steps(_), Edits::Undecided | Edits::Ignore) => {
-            return as_pinned(documents::change_since_pinned(run, pinned).map(|change| {
-                let document = &run.workflow;
-                format!("continuing with the original document: {document} {change}")
-            }));
+            let change = match documents::compare(run, pinned) {
+                States::AsPinned => return as_pinned(None),
+                States::Edited => "has changed since",
+                States::Unusable => "is not valid any more",
+            };
+            let document = &run.workflow;
+            if edits == Edits::Undecided && failed {
+                return Err(choice(&run.id, "document", &format!("{document} {change}")));
+            }
+            let line = format!("continuing with the original document: {document} {change}");
+            return as_pinned(Some(line));
         }
         (Program::States | Program::Ralph(_), _) => {}
     }
@@ -64,8 +74,6 @@ pub(super) fn decide_edits(
     if run.settings.definition == Pinning::Unpinned {
         return as_pinned(None);
     }
-    // After a failure both choices are plausible: the edit may be the fix, or an unrelated change.
-    let failed = run.phase == Phase::Ended(Ending::Failed);
     let current = match (prepare(run.workflow.as_ref(), &run.program), edits) {
         (Ok(current), _) => current,
         // The user has chosen the pinned states, so a broken workflow does not matter.
@@ -87,7 +95,10 @@ pub(super) fn decide_edits(
             let line = format!("using the current states: {changed}");
             Ok(EditDecision { adopt: Some(current), changed: Vec::new(), line: Some(line) })
         }
-        Edits::Undecided if failed => Err(choice(&run.id, &changed)),
+        Edits::Undecided if failed => {
+            let id = &run.id;
+            Err(choice(id, "states", &format!("states changed since {id} started: {changed}")))
+        }
         Edits::Undecided => as_pinned(Some(format!(
             "continuing with the pinned states; changed since: {changed} (--with-current uses the changes)"
         ))),
@@ -97,10 +108,11 @@ pub(super) fn decide_edits(
     }
 }
 
-fn choice(run: &RunId, changed: &str) -> Failure {
-    Failure::usage(format!("states changed since {run} started: {changed}")).hint(format!(
-        "use them with `raymond resume {run} --with-current`, \
-         or the pinned states with `raymond resume {run} --pinned`"
+/// The failure that asks for a choice between the edited and the pinned files.
+fn choice(run: &RunId, what: &str, change: &str) -> Failure {
+    Failure::usage(change.to_owned()).hint(format!(
+        "use the edit with `raymond resume {run} --with-current`, \
+         or the pinned {what} with `raymond resume {run} --pinned`"
     ))
 }
 

@@ -33,6 +33,15 @@ fn edits(edit: impl FnOnce(&mut Json)) -> Edits {
     Edits::between(&definition(&plain), &definition(&now), &state)
 }
 
+fn shown(conflict: &Conflict) -> String {
+    match conflict {
+        Conflict::Changed { step, differences } => format!("{step}: {}", differences.join(", ")),
+        Conflict::Returned { step } => format!("{step}: returned"),
+        Conflict::FewerAttempts { step, attempts } => format!("{step}: {attempts} attempts"),
+        Conflict::EndedLoop { step } => format!("{step}: ended"),
+    }
+}
+
 /// Checks the conflicts after a value in the document was replaced.
 fn check(pointer: &str, value: Json, expected: &[&str]) {
     let edits = edits(|document| match document.pointer_mut(pointer) {
@@ -43,10 +52,7 @@ fn check(pointer: &str, value: Json, expected: &[&str]) {
             parent.insert(key.to_owned(), value);
         }
     });
-    let conflicts = edits.conflicts.iter().map(|conflict| {
-        let differences = conflict.differences.join(", ");
-        format!("{}: {differences}", conflict.step)
-    });
+    let conflicts = edits.conflicts.iter().map(shown);
     assert_eq!(conflicts.collect::<Vec<_>>(), expected, "{pointer}");
 }
 
@@ -61,6 +67,7 @@ fn finished_step_keeps_its_meaning() {
     check("/vars/b", json!(9), &["build: the variable `b`"]);
     check("/vars/list", json!([1]), &["judge: the variable `list`"]);
     check("/env/A", json!("x"), &["build: `env` of the document"]);
+    check("/vars/a", json!(9), &["build: the variable `a`"]);
     check("/steps/1/parallel", json!(true), &["judge: `parallel` of the loop each"]);
     let body = json!([
         { "id": "judge", "kind": "agent", "prompt": "Judge {{locals.y}}.", "schema": {} } ]);
@@ -74,8 +81,7 @@ fn finished_step_keeps_its_meaning() {
         document["steps"][3] = exec;
         document["env"] = json!({});
     });
-    let mut shown = edits.conflicts.iter().map(|conflict| conflict.differences.join(", "));
-    assert_eq!(shown.next_back(), Some(conflict.trim_start_matches("judge: ").to_owned()));
+    assert_eq!(edits.conflicts.last().map(shown).as_deref(), Some(conflict));
 }
 
 #[test]
@@ -103,4 +109,38 @@ fn steps_are_changed_added_and_removed() {
     let found = [ids(&edits.changed), ids(&edits.added), ids(&edits.removed)];
     assert_eq!(found, ["build write", "new", "extra"]);
     assert_eq!(Edits::default(), self::edits(|_| {}));
+}
+
+#[test]
+fn step_that_returns_is_refused() {
+    // `gone` had a result before an earlier edit removed it.
+    let plain: Json = serde_json::from_str(PLAIN).unwrap();
+    let mut state = StepsState::default();
+    state.results.insert("gone".parse().unwrap(), Stored::inline(json!(1), true));
+    let mut now = plain.clone();
+    now["steps"][3]["id"] = json!("gone");
+    let edits = Edits::between(&definition(&plain), &definition(&now), &state);
+    assert_eq!(edits.conflicts.iter().map(shown).collect::<Vec<_>>(), ["gone: returned"]);
+}
+
+#[test]
+fn limits_fit_what_has_happened() {
+    let document = |retries: u32, most: u32| {
+        let body = json!([{ "id": "ask", "kind": "agent", "prompt": "?", "schema": {}, "retries": retries }]);
+        let until = json!({ "op": "exists", "path": "$.results.ask" });
+        definition(&json!({ "steps": [
+            { "id": "again", "kind": "while", "until": until, "maxIters": most, "body": body },
+            { "id": "after", "kind": "exec", "shell": "true" },
+        ] }))
+    };
+    let mut state = StepsState::default();
+    state.attempts.insert("again[0].ask".parse().unwrap(), 3);
+    let check = |state: &StepsState, retries: u32, most: u32, expected: &[&str]| {
+        let edits = Edits::between(&document(5, 2), &document(retries, most), state);
+        assert_eq!(edits.conflicts.iter().map(shown).collect::<Vec<_>>(), expected);
+    };
+    check(&state, 2, 2, &["ask: 3 attempts"]);
+    check(&state, 3, 4, &[]);
+    state.results.insert("after".parse().unwrap(), Stored::inline(json!(1), true));
+    check(&state, 5, 4, &["again: ended"]);
 }

@@ -30,6 +30,10 @@ pub enum StepEvent {
         /// The steps that were edited after they had asked or failed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         edited: Vec<Key>,
+        /// The failures whose steps are repeated. Another edit must not take them for collected
+        /// ones.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        repeated: Vec<Key>,
     },
     /// The branch is executing a step.
     Entered {

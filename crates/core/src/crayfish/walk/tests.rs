@@ -35,8 +35,8 @@ impl Walk {
 
     fn begin(&mut self, agent: &AgentId, parent: Option<&AgentId>, born: Vec<Iteration>) {
         let parent = parent.cloned();
-        let (settled, edited) = (Vec::new(), Vec::new());
-        self.state.apply(agent, &StepEvent::Begun { born, parent, settled, edited });
+        let (settled, edited, repeated) = (Vec::new(), Vec::new(), Vec::new());
+        self.state.apply(agent, &StepEvent::Begun { born, parent, settled, edited, repeated });
     }
 
     fn walked(mut self) -> Self {

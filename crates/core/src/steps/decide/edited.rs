@@ -23,6 +23,10 @@ pub(crate) fn begin_again(decision: &mut Decision<'_>, changed: &[StepId]) {
     let main = AgentId::main();
     let changed: BTreeSet<&StepId> = changed.iter().collect();
     let (settled, edited) = (settled(decision.run, state, &changed), edited(state, &changed));
+    let is_settled: BTreeSet<&Key> = settled.iter().collect();
+    let repeated =
+        state.results.iter().filter(|(key, stored)| !stored.ok && !is_settled.contains(key));
+    let repeated: Vec<Key> = repeated.map(|(key, _)| key.clone()).collect();
     let mut branches: Vec<(&AgentId, &Branch)> = state.branches.iter().collect();
     // The inner ones first: a branch is younger than the one whose loop it is in.
     branches.sort_by_key(|(_, branch)| std::cmp::Reverse(branch.number));
@@ -38,7 +42,7 @@ pub(crate) fn begin_again(decision: &mut Decision<'_>, changed: &[StepId]) {
         decision.push(Event::AgentRevived { agent: main.clone() });
     }
     let (born, parent) = (Vec::new(), None);
-    step_of(decision, &main, StepEvent::Begun { born, parent, settled, edited });
+    step_of(decision, &main, StepEvent::Begun { born, parent, settled, edited, repeated });
 }
 
 /// Returns the collected failures of steps that were not edited.
@@ -47,7 +51,8 @@ fn settled(run: &Run, state: &StepsState, changed: &BTreeSet<&StepId>) -> Vec<Ke
     let branches = state.branches.iter().filter(|(id, _)| run.agents.contains_key(*id));
     let open: BTreeSet<Key> = branches.filter_map(|(_, branch)| open(branch)).collect();
     let failed = state.results.iter().filter(|(_, stored)| !stored.ok).map(|(key, _)| key);
-    let settled = failed.filter(|key| !changed.contains(&key.step) && !open.contains(*key));
+    let is_repeated = |key: &Key| changed.contains(&key.step) || state.repeated.contains(key);
+    let settled = failed.filter(|key| !is_repeated(key) && !open.contains(*key));
     settled.cloned().collect()
 }
 

@@ -87,9 +87,20 @@ fn unchanged(run: &Run) -> Result<EditDecision, Failure> {
 }
 
 fn conflict(run: &Run, conflicts: &[Conflict]) -> Failure {
-    let described = conflicts.iter().map(|Conflict { step, differences }| {
-        let has = if differences.len() == 1 { "has" } else { "have" };
-        format!("{step} is finished, but {} {has} changed", differences.join(", "))
+    let described = conflicts.iter().map(|conflict| match conflict {
+        Conflict::Changed { step, differences } => {
+            let has = if differences.len() == 1 { "has" } else { "have" };
+            format!("{step} is finished, but {} {has} changed", differences.join(", "))
+        }
+        Conflict::Returned { step } => {
+            format!("{step} was removed by an earlier edit, and its results are still there")
+        }
+        Conflict::FewerAttempts { step, attempts } => {
+            format!("{step} has had {attempts} attempts, more than its `retries` now allow")
+        }
+        Conflict::EndedLoop { step } => {
+            format!("the limits of the loop {step} have changed, but a step behind it is finished")
+        }
     });
     let message = format!("{} cannot use {}: {}", run.id, run.workflow, listed(described, "; "));
     Failure::usage(message).hint(format!(

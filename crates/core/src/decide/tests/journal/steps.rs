@@ -103,8 +103,13 @@ fn facts() -> Vec<StepEvent> {
         number: 0,
         listed: false,
     };
-    let begun =
-        |born, parent| StepEvent::Begun { born, parent, settled: Vec::new(), edited: Vec::new() };
+    let begun = |born, parent| StepEvent::Begun {
+        born,
+        parent,
+        settled: Vec::new(),
+        edited: Vec::new(),
+        repeated: Vec::new(),
+    };
     let born = vec![Iteration { of: "l".parse().unwrap(), number: 3 }];
     vec![
         begun(Vec::new(), None),
@@ -155,6 +160,7 @@ pub(super) fn edited() -> (Input, Vec<Event>) {
             parent: None,
             settled: vec![key("l[0].a")],
             edited: vec![key("v")],
+            repeated: vec![key("v")],
         },
         StepEvent::Asked { key: key("v"), attempt: 3, errors: Vec::new(), limit: Some(4) },
         StepEvent::LoopEntered { frame: listed, hides: Vec::new() },
