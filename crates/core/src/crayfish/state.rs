@@ -85,7 +85,7 @@ pub struct StepsState {
     /// Failures that count as results, although their steps will be reached again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub settled: BTreeSet<Key>,
-    /// Failures of which the steps have to be repeated, although another edit may come first.
+    /// Failures that the run still has to repeat, even if another edit comes first.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub repeated: BTreeSet<Key>,
     /// Agent steps that were edited after they had asked or failed, until they ask again.
