@@ -203,8 +203,7 @@ pub(crate) fn states(project: &Project, run: &Run) -> States {
         return States::AsPinned;
     }
     let blobs = project.blobs(&project.paths(&run.id));
-    let pinned = Pin::load(&run.manifest, &blobs).and_then(|pin| pin.definition());
-    pinned.map_or(States::AsPinned, |pinned| compare(run, &pinned))
+    Pin::definition_of(run, &blobs).map_or(States::AsPinned, |pinned| compare(run, &pinned))
 }
 
 /// Returns the place of each byte offset.

@@ -105,6 +105,19 @@ pub(crate) fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
+/// Returns the rows of a table as lines with aligned columns.
+pub(crate) fn aligned<R: AsRef<[String]>>(rows: &[R]) -> impl Iterator<Item = String> {
+    let columns = rows.iter().map(|row| row.as_ref().len()).max().unwrap_or(0);
+    let cells = |column: usize| rows.iter().filter_map(move |row| row.as_ref().get(column));
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| cells(column).map(|cell| cell.width()).max().unwrap_or(0))
+        .collect();
+    rows.iter().map(move |row| {
+        let cells = row.as_ref().iter().zip(&widths).map(|(cell, width)| pad(cell, *width));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    })
+}
+
 /// Returns the characters that fit into this many columns.
 fn fitting(characters: impl Iterator<Item = char>, columns: usize) -> Vec<char> {
     let mut room = columns;

@@ -18,7 +18,7 @@ pub fn output(run: &Run, blobs: &Blobs) -> Result<Option<Json>, OwnError> {
     }
     let mut run = run.clone();
     read_results(&mut run, blobs)?;
-    let definition = Pin::load(&run.manifest, blobs)?.definition()?;
+    let definition = Pin::definition_of(&run, blobs)?;
     let steps = definition.steps.as_deref().zip(run.program.steps());
     let output = steps.and_then(|(steps, state)| steps.output(state)).transpose();
     // It was filled in once before the run completed.

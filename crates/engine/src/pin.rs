@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::extension::Platform;
+use raymond_core::run::Run;
 use raymond_core::value::Value;
 use raymond_core::workflow::{Definition, EntryPoint, SourceFile};
 use raymond_store::{Blobs, blobs};
@@ -77,6 +78,11 @@ impl Pin {
     pub fn load(value: &Value, blobs: &Blobs) -> Result<Self, PinError> {
         let text = crate::observe::load(blobs, value)?;
         serde_json::from_str(&text).map_err(|error| PinError::Unreadable(error.to_string()))
+    }
+
+    /// Returns the definition that a run uses.
+    pub fn definition_of(run: &Run, blobs: &Blobs) -> Result<Definition, PinError> {
+        Self::load(&run.manifest, blobs)?.definition()
     }
 
     /// Stores the definition of an active run again, after its blob was deleted.

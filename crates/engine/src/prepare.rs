@@ -88,8 +88,7 @@ pub fn states(project: &Project, run: &Run) -> States {
         return States::Unusable;
     };
     let blobs = project.blobs(&project.paths(&run.id));
-    let pinned = Pin::load(&run.manifest, &blobs).and_then(|pin| pin.definition());
-    match pinned {
+    match Pin::definition_of(run, &blobs) {
         Ok(pinned) if current.definition.manifest() == pinned.manifest() => States::AsPinned,
         // Edited, but an agent is at a state that no longer exists.
         Ok(_) if check_adoption(run, &current.definition).is_err() => States::Unusable,

@@ -71,7 +71,7 @@ fn pinned(run: &Run, blobs: &Blobs) -> Result<Definition, PromptsError> {
     if run.settings.definition == Pinning::Unpinned {
         return Err(PromptsError::Unpinned);
     }
-    Ok(Pin::load(&run.manifest, blobs)?.definition()?)
+    Ok(Pin::definition_of(run, blobs)?)
 }
 
 fn render(

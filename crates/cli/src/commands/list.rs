@@ -11,7 +11,6 @@ use raymond_engine::clock;
 use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
 use serde_json::json;
-use unicode_width::UnicodeWidthStr as _;
 
 use crate::args::List;
 use crate::failure::{Failure, no_runs_in};
@@ -19,7 +18,7 @@ use crate::known_projects::{self, KnownProjects};
 use crate::local_time::{age, between, date_time};
 use crate::paths::below_home;
 use crate::runs::AllRuns;
-use crate::sanitize::{pad, sanitized, truncate_end};
+use crate::sanitize::{aligned, sanitized, truncate_end};
 use crate::status_summary::StatusSummary;
 use crate::{json as shapes, runs, terminal};
 
@@ -242,18 +241,13 @@ fn table(rows: &[ListedRun], columns: &[Column], now: Timestamp) -> String {
     let titles = columns.iter().map(|column| column.title().to_owned()).collect();
     let cells = |row: &ListedRun| columns.iter().map(|column| row.cell(*column, now)).collect();
     let rows: Vec<Vec<String>> = [titles].into_iter().chain(rows.iter().map(cells)).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
     // The reason may be long. Only a terminal would wrap it.
     let edge = std::io::stdout().is_terminal().then(terminal::width);
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| pad(cell, *width));
-        let line = cells.collect::<Vec<_>>().join("  ");
-        let line = line.trim_end();
-        let shown = edge.map_or_else(|| line.into(), |edge| truncate_end(line, edge));
+    let line = |line: String| {
+        let shown = edge.map_or_else(|| line.as_str().into(), |edge| truncate_end(&line, edge));
         format!("{shown}\n")
     };
-    rows.iter().map(line).collect()
+    aligned(&rows).map(line).collect()
 }
 
 #[cfg(test)]

@@ -12,14 +12,13 @@ use raymond_engine::{clock, inspect};
 use raymond_store::ProjectRegistry;
 use raymond_store::disk::Files;
 use serde_json::json;
-use unicode_width::UnicodeWidthStr as _;
 
 use crate::args::{AddProject, ForgetProject, Projects, ProjectsCommand};
 use crate::failure::Failure;
 use crate::known_projects::{self, KnownProjects};
 use crate::local_time::{age, between, date_time};
 use crate::paths::{absolute, below_home};
-use crate::sanitize::{pad, sanitized};
+use crate::sanitize::{aligned, sanitized};
 
 use super::{print_json, print_text};
 
@@ -109,14 +108,7 @@ fn table(listed: &[ListedProject], now: Timestamp) -> String {
     }
     let rows = listed.iter().map(|row| row.cells(now));
     let rows: Vec<[String; 4]> = [HEADER.map(str::to_owned)].into_iter().chain(rows).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
-    let widths: [usize; 4] = std::array::from_fn(width);
-    let line = |row: &[String; 4]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| pad(cell, width));
-        let line = cells.collect::<Vec<_>>().join("  ");
-        format!("{}\n", line.trim_end())
-    };
-    rows.iter().map(line).collect()
+    aligned(&rows).map(|line| line + "\n").collect()
 }
 
 fn add(flags: &AddProject) -> Result<(), Failure> {

@@ -401,8 +401,7 @@ fn only_plan(
     }
     let settings = options.settings(project, run)?;
     check_budget_left(&seen.head, &settings)?;
-    let pinned =
-        Pin::load(&run.manifest, &project.blobs(&paths)).and_then(|pin| pin.definition())?;
+    let pinned = Pin::definition_of(run, &project.blobs(&paths))?;
     // The same checks as in `resume_run`, so that a plan is printed only for a resume that would
     // work.
     let decision = decide_edits(&seen.head, &pinned, options.edits, &settings)?;

@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 use super::Template;
 use super::definition::StepsDefinition;
 use super::document::{AgentStep, Exec, ForEach, Invocation, Order, Step, StepKind};
-use super::key::Key;
 use super::name::StepId;
 use super::path::{Path, Root};
 use super::state::StepsState;
@@ -96,7 +95,7 @@ impl Compared<'_> {
     fn differences(&self, before: &Step, now: &Step) -> Vec<String> {
         let mut differences: Vec<String> =
             meaning(&before.kind, &now.kind).into_iter().map(|key| format!("`{key}`")).collect();
-        let (around_before, around_now) = (self.loops_before(before), self.loops_now(now));
+        let (around_before, around_now) = (loops(self.before, before), loops(self.now, now));
         let ids = |loops: &[&Step]| loops.iter().map(|step| step.id.clone()).collect::<Vec<_>>();
         if ids(&around_before) == ids(&around_now) {
             for (before, now) in around_before.iter().zip(&around_now) {
@@ -119,31 +118,32 @@ impl Compared<'_> {
 
     /// Returns why a step cannot have these limits.
     fn limit_conflict(&self, step: &Step) -> Option<Conflict> {
-        let id = step.id.clone();
-        if let StepKind::Agent(agent) = &step.kind {
-            let asked = self.state.attempts.iter().filter(|(key, _)| key.step == id);
-            // A step that failed gets new attempts.
-            let is_open = |key: &Key| !self.state.results.contains_key(key);
-            let attempts = asked.filter(|(key, _)| is_open(key)).map(|(_, attempts)| *attempts);
-            let attempts = attempts.max().filter(|attempts| *attempts > agent.retries.get())?;
-            return Some(Conflict::FewerAttempts { step: id, attempts });
+        match &step.kind {
+            StepKind::Agent(agent) => self.fewer_attempts(&step.id, agent),
+            StepKind::While(_) => self.ended_loop(&step.id),
+            StepKind::Exec(_) | StepKind::If(_) | StepKind::ForEach(_) => None,
         }
-        // More iterations, or fewer, would change what a finished step behind the loop has read.
-        let is_inside = |other: &Step| loops(self.now, other).iter().any(|around| around.id == id);
-        let mut behind =
-            self.now.document.steps().iter().skip_while(|other| other.id != id).skip(1);
-        let is_loop = matches!(step.kind, StepKind::While(_));
-        let is_over =
-            is_loop && behind.any(|other| !is_inside(other) && self.finished.contains(&other.id));
-        is_over.then_some(Conflict::EndedLoop { step: id })
     }
 
-    fn loops_before(&self, step: &Step) -> Vec<&Step> {
-        loops(self.before, step)
+    fn fewer_attempts(&self, id: &StepId, now: &AgentStep) -> Option<Conflict> {
+        let asked = self.state.attempts.iter().filter(|(key, _)| key.step == *id);
+        // A step that failed gets new attempts.
+        let open = asked.filter(|(key, _)| !self.state.results.contains_key(*key));
+        let attempts = open.map(|(_, attempts)| *attempts).max()?;
+        let step = id.clone();
+        (attempts > now.retries.get()).then_some(Conflict::FewerAttempts { step, attempts })
     }
 
-    fn loops_now(&self, step: &Step) -> Vec<&Step> {
-        loops(self.now, step)
+    /// Returns a conflict if a step behind the loop is finished: with another number of iterations
+    /// it would have read other results.
+    fn ended_loop(&self, id: &StepId) -> Option<Conflict> {
+        let steps = self.now.document.steps().iter();
+        let mut behind = steps
+            .skip_while(|step| step.id != *id)
+            .skip(1)
+            .filter(|step| loops(self.now, step).iter().all(|around| around.id != *id));
+        let is_over = behind.any(|step| self.finished.contains(&step.id));
+        is_over.then(|| Conflict::EndedLoop { step: id.clone() })
     }
 
     /// Names the variables of these paths that have another value.

@@ -58,7 +58,7 @@ fn shown(project: &Project, look: &Inspection) -> Json {
 
 /// Returns the document of a run, if it can be read.
 fn document(run: &Run, blobs: &Blobs) -> Option<Document> {
-    let definition = Pin::load(&run.manifest, blobs).ok()?.definition().ok()?;
+    let definition = Pin::definition_of(run, blobs).ok()?;
     Some(definition.steps?.document.clone())
 }
 
