@@ -155,7 +155,7 @@ pub(crate) enum Command {
         after_help = "Example:\n  raymond doctor\n  raymond doctor --fix\n\nDoctor changes nothing without --fix. It asks clients for their versions,\nbut does not check whether they are logged in."
     )]
     Doctor(Deferred<Doctor>),
-    /// Delete finished runs
+    /// Delete completed and cancelled runs
     #[command(visible_alias = "rm")]
     #[command(after_help = "Example:\n  raymond prune --older-than 7d --dry-run")]
     Prune(Deferred<Prune>),

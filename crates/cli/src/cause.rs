@@ -5,23 +5,28 @@
 use raymond_core::ids::RunId;
 use raymond_core::run::Run;
 use raymond_core::text::quoted;
-use raymond_core::view::{self, Cause, Hint, Ledger, Status};
+use raymond_core::view::{self, Cause, Hint, Ledger, States, Status};
 
 use crate::local_time::date_time;
 
 /// Returns the cause of a status in one sentence without a full stop.
-pub(crate) fn sentence(run: &Run, ledger: &Ledger, status: Status) -> String {
+pub(crate) fn sentence(run: &Run, ledger: &Ledger, status: Status, states: States) -> String {
     let Cause { text, hint, rest } = view::why(run, ledger, status, date_time);
-    match hint {
+    match hint.filter(|hint| is_open(hint, states)) {
         Some(hint) => format!("{text} ({}){rest}", hint_text(&hint, &run.id)),
         None => format!("{text}{rest}"),
     }
 }
 
 /// Returns the edit without which a resume fails in the same way again.
-pub(crate) fn needed_edit(run: &Run, status: Status) -> Option<String> {
+pub(crate) fn needed_edit(run: &Run, status: Status, states: States) -> Option<String> {
     let hint = (status == Status::Failed).then(|| view::needed_edit(run)).flatten()?;
-    Some(hint_text(&hint, &run.id))
+    is_open(&hint, states).then(|| hint_text(&hint, &run.id))
+}
+
+/// The user has probably made the edit if the states are not as they were.
+fn is_open(hint: &Hint, states: States) -> bool {
+    states == States::AsPinned || !hint.is_edit()
 }
 
 fn hint_text(hint: &Hint, run: &RunId) -> String {
@@ -48,7 +53,13 @@ fn hint_text(hint: &Hint, run: &RunId) -> String {
         Hint::FixReason { location } => {
             format!("fix the reason first; a resume repeats {location}")
         }
+        Hint::CheckScript { location } => {
+            format!("check first what it did; a resume runs {location} again")
+        }
         Hint::FixScript { state } => format!("first fix {state} or what it needs"),
+        Hint::FixPrompt { state } => {
+            format!("first correct {state}; a resume pays for another turn of it")
+        }
         Hint::FixStart => "first fix what could not start".to_owned(),
         Hint::RaiseStepBudget { step } => format!("first raise the `budget` of {step}"),
         Hint::FixDocument { document } => format!("first fix {document}"),

@@ -60,11 +60,9 @@ impl StatusSummary {
         let Head { run, ledger, .. } = head;
         let next = view::next_command(run, status, states);
         let next_command = sanitized(&next_command::line(&next, Takeover::Never, run, ledger));
-        let why = sanitized(&cause::sentence(run, ledger, status));
+        let why = sanitized(&cause::sentence(run, ledger, status, states));
         let resumes = matches!(next, NextCommand::Resume(_) | NextCommand::ResumeWithBudget { .. });
-        // The user has probably made the edit if the states are not as they were.
-        let needed_edit = cause::needed_edit(run, status).filter(|_| states == States::AsPinned);
-        let needed_edit = needed_edit.map(|edit| sanitized(&edit));
+        let needed_edit = cause::needed_edit(run, status, states).map(|edit| sanitized(&edit));
         let (owner, left_running) = (None, Vec::new());
         Self { status, why, next_command, needed_edit, owner, resumes, left_running }
     }

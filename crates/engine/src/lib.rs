@@ -47,6 +47,7 @@ mod test_runs;
 pub mod git_tracked;
 pub mod snapshot;
 pub mod statefile;
+pub mod step_results;
 mod stop_key;
 pub mod suspension;
 pub mod turn_files;

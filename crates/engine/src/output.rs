@@ -7,8 +7,9 @@ use raymond_core::run::Run;
 use raymond_store::Blobs;
 use serde_json::Value as Json;
 
-use crate::owned::{OwnError, read_results};
+use crate::owned::OwnError;
 use crate::pin::{Pin, PinError};
+use crate::step_results::read_results;
 
 /// Returns the output of a run; `None` if its document has none, or is not done.
 pub fn output(run: &Run, blobs: &Blobs) -> Result<Option<Json>, OwnError> {

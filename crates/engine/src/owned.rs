@@ -15,12 +15,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use raymond_backends::process::{Identity, Leftover};
-use raymond_core::crayfish::reading::{self, Holds};
-use raymond_core::crayfish::{Key, StepId};
+use raymond_core::crayfish::StepId;
 use raymond_core::decide::Refusal;
 use raymond_core::ids::RunId;
-use raymond_core::run::{Input, Run, Settings};
-use raymond_core::value::Value;
+use raymond_core::run::{Input, Settings};
 use raymond_core::workflow::Definition;
 use raymond_store::journal::{self, Torn};
 use raymond_store::lock::{self, Takeover};
@@ -34,7 +32,6 @@ use crate::driver::{Driver, DriverError, Head, RecordOnly};
 use crate::fold::{self, FoldError};
 use crate::git_tracked::{self, GitTracked};
 use crate::inspect::Inspection;
-use crate::observe;
 use crate::pin::{Pin, PinError};
 use crate::prepare::Prepared;
 use crate::project::Project;
@@ -42,6 +39,7 @@ use crate::run_lock::take_lock;
 use crate::schemas::Schemas;
 use crate::scope::Origin;
 use crate::snapshot;
+use crate::step_results::{ResultsError, read_results};
 
 use recover_turns::end_leftovers;
 pub use recover_turns::{OnUnreadable, check_endable, end_leftover_processes, find_turn};
@@ -117,6 +115,8 @@ pub enum OwnError {
     Fold(#[from] FoldError),
     #[error(transparent)]
     Pin(#[from] PinError),
+    #[error(transparent)]
+    Results(#[from] ResultsError),
     #[error(transparent)]
     Blobs(#[from] blobs::Error),
     #[error(transparent)]
@@ -266,21 +266,6 @@ impl OwnedRun {
         let origin = prepared.loaded.origin;
         Ok(verdict.map(|()| Self { journal, head, definition, origin, ..self }))
     }
-}
-
-/// Loads the results of steps from blobs. The core needs them to decide, but it cannot read files.
-pub(crate) fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), OwnError> {
-    let Some(steps) = run.program.steps_mut() else { return Ok(()) };
-    let unread: Vec<(Key, Value)> =
-        steps.unread().map(|(key, value)| (key.clone(), value.clone())).collect();
-    for (key, value) in unread {
-        let text = observe::load(blobs, &value)?;
-        let json = reading::read_as(Holds::Record, text.as_bytes()).map_err(|why| {
-            OwnError::Pin(PinError::Unreadable(format!("the result of {key}: {why}")))
-        })?;
-        steps.read(&key, json);
-    }
-    Ok(())
 }
 
 /// Returns the best explanation for a journal that cannot be opened.

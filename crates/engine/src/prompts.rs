@@ -1,8 +1,7 @@
 //! The prompts of a run as they were sent, rendered again from its pinned states and its journal.
 //!
-//! Prompts are not stored, because states and journal contain all their parts. Two kinds cannot be
-//! rendered: prompts of unpinned states, which may have changed, and requests of agent steps, which
-//! need the results of earlier steps.
+//! Prompts are not stored, because states, journal and blobs contain all their parts. Only prompts of
+//! unpinned states cannot be rendered, because the states may have changed.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +19,7 @@ use raymond_store::blobs;
 use crate::observe;
 use crate::pin::{Pin, PinError};
 use crate::runner::turn::bindings;
+use crate::step_results::{ResultsError, read_results};
 
 /// Why prompts cannot be rendered again.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +28,8 @@ pub enum PromptsError {
     Unpinned,
     #[error(transparent)]
     Pin(#[from] PinError),
+    #[error(transparent)]
+    Results(#[from] ResultsError),
     #[error(transparent)]
     Blob(#[from] blobs::Error),
 }
@@ -48,9 +50,9 @@ pub fn prompts<E: From<PromptsError>>(
         for event in &events {
             apply(&mut run, event);
         }
-        // Its requests need the results of earlier steps, which are not loaded here.
-        if run.program.steps().is_some() {
-            break;
+        // A request of an agent step contains results of earlier steps.
+        if events.iter().any(|event| matches!(event, Event::TurnStarted { .. })) {
+            read_results(&mut run, blobs).map_err(PromptsError::Results)?;
         }
         if definition.is_none() || run.manifest != before {
             definition = Some(pinned(&run, blobs)?);
@@ -60,7 +62,7 @@ pub fn prompts<E: From<PromptsError>>(
             if let Effect::Start(TurnSpec { header, work: Work::Prompt(prompt) }) = effect {
                 let attempt = TurnAttempt { turn: header.turn.clone(), number: header.attempt };
                 let text = render(&RunContext::of(&run), &attempt, *prompt, blobs);
-                prompts.extend(text.map_err(PromptsError::Blob)?.map(|text| (attempt, text)));
+                prompts.insert(attempt, text.map_err(PromptsError::Blob)?);
             }
         }
     }
@@ -79,19 +81,18 @@ fn render(
     attempt: &TurnAttempt,
     prompt: PromptSpec,
     blobs: &Blobs,
-) -> Result<Option<String>, blobs::Error> {
+) -> Result<String, blobs::Error> {
     let text = match prompt.message {
         Message::Body { body, values } => {
             let bindings = bindings(run, &attempt.turn, &values);
             let load = &mut |blob: &BlobRef| observe::load(blobs, &Value::Blob(blob.clone()));
             bindings.render(&body, load)?.text
         }
-        Message::Reminder(text) => text,
-        Message::Request { .. } => return Ok(None),
+        Message::Reminder(text) | Message::Request { text, .. } => text,
     };
     // As backends send it: the notice precedes the prompt.
-    Ok(Some(match prompt.notice {
+    Ok(match prompt.notice {
         Some(why) => format!("{}\n\n{text}", notice(why)),
         None => text,
-    }))
+    })
 }

@@ -16,7 +16,9 @@ pub(crate) struct Schemas {
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-#[command(override_usage = "raymond crayfish [OPTIONS] < request.json")]
+#[command(
+    override_usage = "raymond crayfish [OPTIONS] < request.json\n       raymond crayfish COMMAND"
+)]
 pub(crate) struct Crayfish {
     #[command(subcommand)]
     pub(crate) about: Option<CrayfishCommand>,

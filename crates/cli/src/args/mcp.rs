@@ -13,7 +13,7 @@ pub(crate) struct Mcp {
     /// [default: the workspace of the request's `agentId`, or the current directory]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
-    /// Serve streamable HTTP at /mcp of this address instead of stdio
+    /// Serve HTTP at http://ADDRESS:PORT/mcp instead of stdio
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
     /// Accept calls from other machines under this host name (repeatable)

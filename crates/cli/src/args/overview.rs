@@ -8,11 +8,12 @@ use clap::{Command, CommandFactory as _};
 use super::Arguments;
 
 /// The commands by purpose, in the order of the help.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["run", "ralph", "demo"]),
     ("Look", &["list", "projects", "status", "why", "show", "logs", "cost", "attach", "wait"]),
     ("Steer", &["resume", "stop", "cancel", "prune"]),
-    ("Write", &["init", "emit", "config", "doctor", "replay", "completions"]),
+    ("Write", &["init", "emit"]),
+    ("Check", &["config", "doctor", "replay", "completions"]),
     ("Serve", &["crayfish", "mcp"]),
 ];
 
@@ -26,7 +27,8 @@ A workflow is a folder of states: prompts (.md) and scripts (.sh). Each state en
 by naming the next one with a tag, such as <goto>TEST</goto>.";
 
 const END: &str = "\
-`raymond COMMAND --help` describes a command. `raymond WORKFLOW` is short for `run`.
+`raymond COMMAND --help` describes a command. `raymond WORKFLOW` is short for
+`raymond run WORKFLOW`.
 
 New here:
   raymond demo    watch a short tour that needs no model

@@ -22,7 +22,9 @@ fn page() -> String {
     text.push_str("\n| command | does |\n|---|---|\n");
     for command in &commands {
         let (name, about) = (command.get_name(), about(command));
-        writeln!(text, "| [`{name}`](#{name}) | {about} |").unwrap();
+        let aliases = command.get_visible_aliases().map(|alias| format!(", `{alias}`"));
+        let aliases: String = aliases.collect();
+        writeln!(text, "| [`{name}`](#{name}){aliases} | {about} |").unwrap();
     }
     for command in commands {
         section(&mut text, command);

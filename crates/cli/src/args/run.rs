@@ -44,7 +44,7 @@ pub(crate) struct NewRunFlags {
     /// Set the id of the run: letters, digits, `-` and `_`
     #[arg(long = "run-id", value_name = "ID")]
     pub(crate) id: Option<String>,
-    /// Continue the run with this id if it exists
+    /// Continue the run that --run-id names, if it exists
     #[arg(long, requires = "id")]
     pub(crate) or_resume: bool,
     /// Set a template variable (for a document of steps also K:=JSON)
@@ -78,7 +78,9 @@ pub(crate) struct Run {
     // The parser of paths refuses an empty text, which means here that no name is given.
     #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) workflow: PathBuf,
-    /// Pass this text (`-`, `@FILE`: read it) to the first state as {{input}}
+    /// Pass this text to the first state as {{input}}
+    ///
+    /// `-` reads it from stdin, `@FILE` from a file.
     #[arg(long, value_name = "TEXT")]
     pub(crate) input: Option<String>,
     #[command(flatten)]
@@ -152,7 +154,7 @@ pub(crate) struct Resume {
     /// Use the current files of the states, or the current document
     #[arg(long, conflicts_with = "pinned")]
     pub(crate) with_current: bool,
-    /// Use the states or the document as pinned at the start of the run
+    /// Keep the states or the document that the run uses now
     #[arg(long)]
     pub(crate) pinned: bool,
     /// Use the current prices of the configuration

@@ -137,7 +137,7 @@ keys! {
         .unset("none");
     idle_timeout: Slot<Span> = field!(DURATION, idle_timeout)
         .heading(LIMITS).flag("DURATION", "End a turn that is silent for this long\n\n\
-            The default applies to turns of clients. Scripts have no limit by default.")
+            Unless it is set, only turns of clients have a limit.")
         .default(|_| {
             // The setting is `None` without a value, and then the client uses its own default,
             // which is shown here.

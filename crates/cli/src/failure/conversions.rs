@@ -21,6 +21,7 @@ use raymond_engine::replay::ReplayError;
 use raymond_engine::request::RequestError;
 use raymond_engine::runner::RunnerError;
 use raymond_engine::scope::{NotAPrompt, ScopeError};
+use raymond_engine::step_results::ResultsError;
 use raymond_store::host::{Host as _, Life, ThisHost};
 use raymond_store::{blobs, disk, inbox, journal, lock};
 
@@ -206,6 +207,15 @@ impl From<PinError> for Failure {
     }
 }
 
+impl From<ResultsError> for Failure {
+    fn from(error: ResultsError) -> Self {
+        match error {
+            ResultsError::Blobs(error) => error.into(),
+            error @ ResultsError::Unreadable { .. } => Self::from_error(ENVIRONMENT, &error),
+        }
+    }
+}
+
 impl From<OwnError> for Failure {
     fn from(error: OwnError) -> Self {
         match error {
@@ -213,6 +223,7 @@ impl From<OwnError> for Failure {
             OwnError::Journal(error) => error.into(),
             OwnError::Fold(error) => error.into(),
             OwnError::Pin(error) => error.into(),
+            OwnError::Results(error) => error.into(),
             OwnError::Disk(error) => error.into(),
             OwnError::Blobs(error) => error.into(),
             OwnError::Driver(error) => error.into(),

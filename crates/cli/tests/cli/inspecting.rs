@@ -411,7 +411,33 @@ fn next_command_for_visit_limit_names_the_edit() {
     let why = project.raymond("why r").stdout;
     assert!(why.contains("(first raise `max_visits` in START.md, or add `then`)"), "{why}");
     project.write("wf/START.md", prompt(2));
+    // The edit is made, so nothing asks for it again.
+    let why = project.raymond("why r").stdout;
+    assert!(!why.contains("first raise"), "{why}");
+    assert!(why.ends_with("→ raymond resume r --with-current\n"), "{why}");
     project.raymond("resume r --with-current").prints("x\n").mentions(0, &[]);
+}
+
+#[test]
+fn prompt_without_tag_is_to_be_corrected_before_it_is_paid_again() {
+    let project = Project::of(&[("wf/START.md", "go on"), ("r.yaml", "START: no tag")]);
+    assert_eq!(project.raymond("run wf --run-id r --replies r.yaml").code(), 1);
+    let why = project.raymond("why r").stdout;
+    let advice = "\n→ first correct START.md; a resume pays for another turn of it, then: \
+                  raymond resume r --with-current\n";
+    assert!(why.ends_with(advice), "{why}");
+}
+
+#[test]
+fn interrupted_script_that_is_not_repeated_is_to_be_checked() {
+    let project = Project::of(&[("wf/START.sh", "touch began; sleep 600")]);
+    let owner = project.start("run wf --run-id r --interrupted-scripts fail");
+    until("the script runs", || project.path("began").exists());
+    owner.signal(Signal::KILL);
+    owner.wait();
+    assert_eq!(project.raymond("resume r").code(), 1);
+    let why = project.raymond("why r").stdout;
+    assert!(why.contains("(check first what it did; a resume runs START.sh again)"), "{why}");
 }
 
 #[test]

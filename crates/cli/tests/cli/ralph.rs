@@ -298,7 +298,7 @@ fn cancelled_loop_names_the_command_to_restart_it() {
     project.raymond("resume r").says(
         8,
         &format!(
-            "raymond: r was cancelled, which is final
+            "raymond: r was cancelled
             hint: start a new run with `{anew}`"
         ),
     );

@@ -680,3 +680,25 @@ fn agent_step_has_its_own_budget() {
     let message = "an amount of dollars such as 2.50 is expected, not 0";
     project.raymond("run zero.json --replies r.yaml").mentions(2, &[message]);
 }
+
+#[test]
+fn logs_show_the_requests_of_agent_steps() {
+    // The second step asks with the result of the first one, which is over the limit for records.
+    let flow = r#"{ "steps": [
+      { "id": "read", "kind": "exec", "shell": "head -c 20000 /dev/zero | tr '\\0' x" },
+      { "id": "ask", "kind": "agent", "prompt": "Return foo.", "retries": 2,
+        "input": { "text": "{{results.read.stdout}}" },
+        "schema": { "type": "object", "required": ["foo"] } } ] }"#;
+    let replies = "ask: ['{}', '{\"foo\": 1}']\n";
+    let project = Project::of(&[("flow.json", flow), ("r.yaml", replies)]);
+    assert_eq!(project.raymond("run flow.json --replies r.yaml --run-id r").code(), 0);
+    let turns = project.raymond("logs r --prompts --json").json()["turns"].take();
+    let [_, first, second] = &turns.as_array().unwrap()[..] else { panic!("{turns}") };
+    for turn in [first, second] {
+        assert_eq!(turn["said"][0]["kind"], "prompt", "{turn}");
+        let prompt = turn["said"][0]["text"].as_str().unwrap();
+        assert!(prompt.contains("Return foo.") && prompt.contains(&"x".repeat(20_000)), "{prompt}");
+    }
+    let again = second["said"][0]["text"].as_str().unwrap();
+    assert!(again.contains("is a required property"), "{again}");
+}

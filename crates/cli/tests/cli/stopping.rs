@@ -277,12 +277,10 @@ fn cancelled_run_is_final() {
     project.raymond("cancel r");
     project.raymond("resume r").says(
         8,
-        "raymond: r was cancelled, which is final
+        "raymond: r was cancelled
         hint: start a new run with `raymond run /project/bad`",
     );
-    project.raymond("why r").prints(
-        "cancelled: a user cancelled it; it cannot be resumed\n→ raymond run /project/bad\n",
-    );
+    project.raymond("why r").prints("cancelled: a user cancelled it\n→ raymond run /project/bad\n");
 }
 
 // proves: P9

@@ -313,8 +313,8 @@ fn examples_are_listed_in_two_columns() {
     assert_eq!(
         lines[at..at + 2],
         [
-            "ralph                 Plays the same prompt in a fresh conversation, round",
-            "                      after round, until a list is done.",
+            "ralph                 Repeats one prompt in fresh conversations until a list is",
+            "                      done.",
         ]
     );
 }

@@ -42,7 +42,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// All codes, in the order in which a call can meet them.
+    /// All codes, in the order in which a call is checked.
     pub const ALL: [Self; 17] = [
         Self::BadRequest,
         Self::UnknownAgent,

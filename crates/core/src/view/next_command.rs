@@ -5,7 +5,6 @@
 
 use crate::agent::{Agent, AgentStatus};
 use crate::crayfish::{ErrorCode, VariableProblem};
-use crate::extension::{Extension, Kind};
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::ids::StateName;
 use crate::run::{Ending, Phase, Run};
@@ -181,10 +180,10 @@ fn needed(run: &Run, states: States) -> Vec<Change> {
                 Some(Change::MaxIterations(u64::from(*iterations).saturating_mul(2)))
             }
             Failure::Turn(TurnFailure::Timeout { clock, after }) => longer(run, *clock, *after),
-            // The script has to be edited, unless something that it needs was missing.
+            // The state has to be edited, unless a script only missed something that it needs.
             Failure::Protocol { .. } | Failure::Turn(TurnFailure::Script { .. }) => {
-                let script = failed_script(agent, failure);
-                script.filter(|_| states != States::Unusable).map(|_| Change::CurrentStates)
+                let state = failed_state(agent, failure);
+                state.filter(|_| states != States::Unusable).map(|_| Change::CurrentStates)
             }
             Failure::Turn(_)
             | Failure::TooDeep { .. }
@@ -210,13 +209,14 @@ fn needed(run: &Run, states: States) -> Vec<Change> {
     changes
 }
 
-/// Returns the script that failed, if a repetition would probably fail in the same way.
-pub(super) fn failed_script<'a>(agent: &'a Agent, failure: &Failure) -> Option<&'a StateName> {
-    let (Failure::Protocol { .. } | Failure::Turn(TurnFailure::Script { .. })) = failure else {
-        return None;
-    };
-    let state = agent.visit.location.state()?;
-    Extension::of(state.as_str()).filter(|known| known.kind() == Kind::Script).map(|_| state)
+/// Returns the state that failed, if a repetition would probably fail in the same way.
+pub(super) fn failed_state<'a>(agent: &'a Agent, failure: &Failure) -> Option<&'a StateName> {
+    match failure {
+        Failure::Protocol { .. } | Failure::Turn(TurnFailure::Script { .. }) => {
+            agent.visit.location.state()
+        }
+        _ => None,
+    }
 }
 
 /// Returns the rules for denied tools, if there are any.

@@ -25,7 +25,7 @@ pub enum Status {
     /// An agent failed, and no agent is live.
     Failed,
     OverBudget,
-    /// Ended by `raymond cancel`; it cannot be resumed.
+    /// Ended by `raymond cancel`. Only `--truncate-to` continues it.
     Cancelled,
     Stopped,
     /// Its process died.

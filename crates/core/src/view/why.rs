@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use crate::agent::{Agent, AgentStatus, Location};
 use crate::crayfish::key::RequestId;
 use crate::crayfish::{ErrorCode, VariableProblem};
+use crate::extension::{Extension, Kind};
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::{AgentId, BackendName, StateName};
 use crate::run::program::without_result;
@@ -20,7 +21,7 @@ use crate::scheduler::Lane;
 use super::TimeFormat;
 use super::backend_labels::{BackendLabels, answering};
 use super::ledger::Ledger;
-use super::next_command::{failed_script, is_final, is_of_caller, misses_variable};
+use super::next_command::{failed_state, is_final, is_of_caller, misses_variable};
 use super::place::place;
 use super::plan::Plan;
 use super::status::{Status, Waiting};
@@ -80,12 +81,42 @@ pub enum Hint {
     FixReason {
         location: String,
     },
+    /// Check what this script did before it was interrupted: a resume runs it again.
+    CheckScript {
+        location: String,
+    },
     /// Fix this script, or what it needs.
     FixScript {
         state: StateName,
     },
+    /// Correct this prompt, whose replies had no usable tag.
+    FixPrompt {
+        state: StateName,
+    },
     /// Fix the reason for which a turn could not start.
     FixStart,
+}
+
+impl Hint {
+    /// Returns whether it asks for an edit, so that it is of no use after the edit.
+    pub fn is_edit(&self) -> bool {
+        match self {
+            Self::RaiseMaxVisits { .. }
+            | Self::AnswerWith { .. }
+            | Self::RedirectThen { .. }
+            | Self::RaiseVisitBudget
+            | Self::RaiseStepBudget { .. }
+            | Self::FixDocument { .. }
+            | Self::FixScript { .. }
+            | Self::FixPrompt { .. }
+            | Self::FixStart => true,
+            Self::Output { .. }
+            | Self::MissingVariable { .. }
+            | Self::ListVariable { .. }
+            | Self::FixReason { .. }
+            | Self::CheckScript { .. } => false,
+        }
+    }
 }
 
 impl From<String> for Cause {
@@ -103,7 +134,7 @@ pub fn why(run: &Run, ledger: &Ledger, status: Status, time: TimeFormat) -> Caus
         Status::Completed => completed(run, ledger),
         Status::Failed => return failed(run, naming),
         Status::OverBudget => over_budget(run, ledger),
-        Status::Cancelled => "a user cancelled it; it cannot be resumed".to_owned(),
+        Status::Cancelled => "a user cancelled it".to_owned(),
         // A resume does not continue such a run, so the number of agents would mislead.
         Status::Stopped if is_of_caller(run) => stopper_words(ledger.stopper).to_owned(),
         Status::Stopped => {
@@ -294,6 +325,7 @@ fn hint(run: &Run, agent: &Agent, failure: &Failure) -> Option<Hint> {
         Failure::Declared { .. } if run.program.ralph().is_none() => {
             Some(Hint::FixReason { location: location.to_string() })
         }
+        Failure::InterruptedScript => Some(Hint::CheckScript { location: location.to_string() }),
         Failure::Turn(_)
         | Failure::Denied { .. }
         | Failure::TooManyAgents { .. }
@@ -301,7 +333,6 @@ fn hint(run: &Run, agent: &Agent, failure: &Failure) -> Option<Hint> {
         | Failure::TooDeep { .. }
         | Failure::Crashes { .. }
         | Failure::Stalled { .. }
-        | Failure::InterruptedScript
         | Failure::Step { .. }
         | Failure::Declared { .. }
         | Failure::Exhausted { .. }
@@ -379,24 +410,15 @@ pub fn needed_edit(run: &Run) -> Option<Hint> {
 }
 
 fn edit(run: &Run, agent: &Agent, failure: &Failure) -> Option<Hint> {
-    if let Some(state) = failed_script(agent, failure) {
-        return Some(Hint::FixScript { state: state.clone() });
+    if let Some(state) = failed_state(agent, failure).cloned() {
+        let kind = Extension::of(state.as_str()).map(Extension::kind);
+        return Some(match kind {
+            Some(Kind::Script) => Hint::FixScript { state },
+            Some(Kind::Prompt) | None => Hint::FixPrompt { state },
+        });
     }
     if let Failure::Turn(TurnFailure::NotStarted { .. }) = failure {
         return Some(Hint::FixStart);
     }
-    hint(run, agent, failure).filter(|hint| match hint {
-        Hint::RaiseMaxVisits { .. }
-        | Hint::AnswerWith { .. }
-        | Hint::RedirectThen { .. }
-        | Hint::RaiseVisitBudget
-        | Hint::FixScript { .. }
-        | Hint::FixStart
-        | Hint::RaiseStepBudget { .. }
-        | Hint::FixDocument { .. } => true,
-        Hint::Output { .. }
-        | Hint::MissingVariable { .. }
-        | Hint::ListVariable { .. }
-        | Hint::FixReason { .. } => false,
-    })
+    hint(run, agent, failure).filter(Hint::is_edit)
 }

@@ -2,7 +2,7 @@
 
 use raymond_core::ids::RunId;
 use raymond_core::run::{Ending, Phase, Run, Settings};
-use raymond_core::view::{self, NextCommand, Plan, Status};
+use raymond_core::view::{self, NextCommand, Plan, States, Status};
 use raymond_engine::driver::Head;
 use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
@@ -54,12 +54,10 @@ pub(super) fn report_if_over(
             Ok(Some(0))
         }
         Phase::Ended(Ending::Cancelled) => {
-            Err(Failure::usage(format!("{} was cancelled, which is final", run.id)).code(8).hint(
-                format!(
-                    "start a new run with `{}`",
-                    StatusSummary::of(&seen.head, Status::Cancelled).next_command
-                ),
-            ))
+            Err(Failure::usage(format!("{} was cancelled", run.id)).code(8).hint(format!(
+                "start a new run with `{}`",
+                StatusSummary::of(&seen.head, Status::Cancelled).next_command
+            )))
         }
         // With an edited document it can continue.
         Phase::Ended(Ending::Failed) if view::is_final(run) && options.edits != Edits::Adopt => {
@@ -140,7 +138,7 @@ fn check_iterations(head: &Head, options: &ResumeOptions<'_>) -> Result<(), Fail
     // copy.
     let mut anew = run.clone();
     anew.settings.max_iterations = most;
-    let why = cause::sentence(run, ledger, Status::Completed);
+    let why = cause::sentence(run, ledger, Status::Completed, States::AsPinned);
     Err(Failure::usage(format!("{} is completed: {why}", run.id)).hint(format!(
         "start a new run: {}",
         next_command::line(&NextCommand::Start, Takeover::Never, &anew, ledger)

@@ -128,7 +128,7 @@ fn collected_failures_are_shown() {
 fn ended_call_run_needs_another_run() {
     let mut play = steps(Answers::Caller, &json!([asks("a")]));
     play.stop(StopMode::Cancel);
-    assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): a user cancelled it; it cannot be resumed: Call(OtherRun)");
+    assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): a user cancelled it: Call(OtherRun)");
     let mut play = steps(Answers::Caller, &json!([exec("a", 1)]));
     fails(&mut play, "main");
     assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at a: exec_failed: exit status 1 (Output { agent: None, location: "a" }): Call(SameRun)"#);
