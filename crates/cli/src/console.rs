@@ -23,12 +23,13 @@ use raymond_core::run::stop::{StopMode, StopOrigin};
 use raymond_core::run::{Event, Record, Run};
 use raymond_core::time::Timestamp;
 use raymond_core::view::{BackendLabels, Line, RunView, ViewEvent, Weight, words};
+use raymond_engine::clock;
 use raymond_engine::driver::Head;
 use raymond_engine::feed::{FeedItem, NoteKind, RunWatcher};
 
 use crate::args::OutputFlags;
 use crate::json::{self, Layout};
-use crate::local_time;
+use crate::local_time::{self, DayHeadings};
 use crate::sanitize::sanitized;
 use crate::secrets::redacted_json;
 use crate::{streams, suspended_owner, terminal};
@@ -64,6 +65,7 @@ pub(crate) struct Console {
     shown: AlreadyShown,
     stderr_writer: StderrWriter,
     events: Option<Events>,
+    days: DayHeadings,
     /// The turns whose clients only retry, so that a retry is a warning only once.
     retrying: BTreeMap<AgentId, TurnId>,
 }
@@ -106,7 +108,8 @@ impl Console {
         };
         let events = output.events.then(|| Events::to(anstream::stdout(), MAX_WAITING_BYTES));
         let (shown, retrying) = (AlreadyShown::nothing(output), BTreeMap::new());
-        Self { least, shown, stderr_writer, events, retrying }
+        let days = DayHeadings::since(clock::now());
+        Self { least, shown, stderr_writer, events, days, retrying }
     }
 
     /// Waits until everything is written and the rows are removed; gives up a stream that is stuck.
@@ -190,7 +193,7 @@ impl Console {
         });
         for (event, naming) in &noted {
             if let Some(line) = self.line(event, *naming) {
-                self.stderr_writer.say(&fitted_line(record.at, &line, terminal::edge(&stderr())));
+                self.say_line(record.at, &line);
             }
             if let ViewEvent::AgentFailed { place, .. } = event {
                 self.shown.failed.insert(place.agent.clone());
@@ -219,8 +222,15 @@ impl Console {
         }
         if let Some(weight) = weight.filter(|weight| *weight >= self.least) {
             let line = Line::new(Some(turn.agent.clone()), weight, text);
-            self.stderr_writer.say(&fitted_line(now, &line, terminal::edge(&stderr())));
+            self.say_line(now, &line);
         }
+    }
+
+    fn say_line(&mut self, at: Timestamp, line: &Line) {
+        if let Some(day) = self.days.above(at) {
+            self.stderr_writer.say(&day);
+        }
+        self.stderr_writer.say(&fitted_line(at, line, terminal::edge(&stderr())));
     }
 
     fn say_note(&self, text: &str) {

@@ -1,5 +1,6 @@
 //! Times for people, in the zone of this machine.
 
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use raymond_core::time::{Span, Timestamp};
 
@@ -17,6 +18,34 @@ fn date_time_in(at: Timestamp, zone: &TimeZone) -> String {
 /// Formats the time of day in the given zone.
 pub(crate) fn time_of_day(at: Timestamp, zone: &TimeZone) -> String {
     zoned(at, zone).strftime("%H:%M:%S").to_string()
+}
+
+/// Names the day above the first line of each day, because lines have only a time of day.
+#[derive(Debug)]
+pub(crate) struct DayHeadings {
+    zone: TimeZone,
+    /// The day of the last line.
+    day: Option<Date>,
+}
+
+impl DayHeadings {
+    /// For a history: its first line gets a heading.
+    pub(crate) fn of_history() -> Self {
+        Self { zone: TimeZone::system(), day: None }
+    }
+
+    /// For lines that a user watches: today needs no heading.
+    pub(crate) fn since(now: Timestamp) -> Self {
+        let zone = TimeZone::system();
+        Self { day: Some(zoned(now, &zone).date()), zone }
+    }
+
+    /// Returns `2026-11-19 CET` if a line is the first one of its day.
+    pub(crate) fn above(&mut self, at: Timestamp) -> Option<String> {
+        let at = zoned(at, &self.zone);
+        let is_new = self.day.replace(at.date()) != Some(at.date());
+        is_new.then(|| at.strftime("%Y-%m-%d %Z").to_string())
+    }
 }
 
 /// Formats a time in the future: `14:05` if it is today, otherwise `Jan 31 09:00`.
@@ -53,6 +82,22 @@ pub(crate) fn age(span: Span) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_day_has_one_heading() {
+        const HOUR: u64 = 3_600_000;
+        let at = |hour: u64| Timestamp(1_770_000_000_000 + hour * HOUR);
+        let zone = TimeZone::posix("CET-1").unwrap();
+        let mut history = DayHeadings { zone, day: None };
+        assert_eq!(history.above(at(0)).as_deref(), Some("2026-02-02 CET"));
+        assert_eq!(history.above(at(1)), None);
+        // Midnight in this zone, an hour before midnight UTC.
+        assert_eq!(history.above(at(21)).as_deref(), Some("2026-02-03 CET"));
+        assert_eq!(history.above(at(22)), None);
+        let mut watched = DayHeadings::since(at(0));
+        assert_eq!(watched.above(at(0)), None);
+        assert!(watched.above(at(48)).is_some());
+    }
 
     #[test]
     fn time_has_a_date_and_a_zone() {

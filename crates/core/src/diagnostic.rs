@@ -151,11 +151,20 @@ impl<'t> LocationFinder<'t> {
     }
 }
 
-/// Returns a hint for the easiest mistake in YAML: a text such as `done: yes` without quotes.
-pub fn yaml_hint(problem: &str) -> Option<String> {
+/// Returns a hint for the two easiest mistakes in YAML: a text such as `done: yes` without quotes,
+/// and a key without a colon. `before` is the text before the problem.
+pub fn yaml_hint(problem: &str, before: &str) -> Option<String> {
     // The wording is the library's. If it changes, only the hint is lost.
-    let colon = problem.contains("mapping values are not allowed");
-    colon.then(|| "a text that holds `: ` needs quotes".to_owned())
+    if !problem.contains("mapping values are not allowed") {
+        return None;
+    }
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    // The colon is the one of a key, so YAML read the line above as the start of the same text.
+    Some(if line.contains(": ") {
+        "a text that holds `: ` needs quotes".to_owned()
+    } else {
+        "the line above has no colon: write `KEY: VALUE`".to_owned()
+    })
 }
 
 /// Formats as `START.md:3:7: message`, as compilers do.

@@ -59,7 +59,7 @@ pub(super) fn read(text: &str) -> Result<Node, Box<Diagnostic>> {
         None => Ok(Node { value: Value::Null, span: 0..0 }),
     });
     read.map_err(|YamlProblem { span, message }| {
-        let hint = yaml_hint(&message);
+        let hint = yaml_hint(&message, text.get(..span.start).unwrap_or_default());
         let mistake = Diagnostic::error("invalid-yaml", message).at(text, span);
         Box::new(Diagnostic { hint, ..mistake })
     })

@@ -9,9 +9,10 @@ use serde_json::json;
 
 use crate::args::Show;
 use crate::failure::Failure;
+use crate::local_time::{self, DayHeadings};
 use crate::sanitize::sanitized;
 use crate::status_summary::StatusSummary;
-use crate::{console, json as shapes, local_time, runs, terminal};
+use crate::{console, json as shapes, runs, terminal};
 
 use super::{print_styled, result};
 
@@ -32,6 +33,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let (mut view, naming) = (RunView::default(), seen.head.ledger.naming());
     let mut text = String::new();
     let edge = terminal::edge(&std::io::stdout());
+    let mut days = DayHeadings::of_history();
     for record in runs::records(&seen) {
         let record = record?;
         for step in &record.steps {
@@ -41,6 +43,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
             let noted = step.events.iter().filter_map(|event| view.note(record.at, event));
             let lines = noted.filter_map(|event| words(&event, naming, local_time::date_time));
             for line in lines.filter(|line| line.weight >= least) {
+                text.extend(days.above(record.at).map(|day| day + "\n"));
                 text.push_str(&console::fitted_line(record.at, &line, edge));
                 text.push('\n');
             }

@@ -337,7 +337,8 @@ impl Running {
     fn read(&self, path: &Path) -> String {
         let text = String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
         let text = text.replace(self.project.to_str().unwrap(), "/project");
-        text.split_inclusive('\n').map(without_time).map(without_span).collect()
+        let lines = text.split_inclusive('\n').filter(|line| !is_day(line));
+        lines.map(without_time).map(without_span).collect()
     }
 }
 
@@ -350,9 +351,17 @@ impl Drop for Running {
 
 /// `12:03:04 main  …` without the time of day.
 fn without_time(line: &str) -> &str {
-    let shape: String =
-        line.chars().take(9).map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
-    if shape == "00:00:00 " { &line[9..] } else { line }
+    if shape(line, 9) == "00:00:00 " { &line[9..] } else { line }
+}
+
+/// Whether a line is the heading of a day: `2026-11-19 UTC`.
+fn is_day(line: &str) -> bool {
+    shape(line, 11) == "0000-00-00 " && line.trim_end().len() == "2026-11-19 UTC".len()
+}
+
+/// The start of a line with all digits set to 0.
+fn shape(line: &str, length: usize) -> String {
+    line.chars().take(length).map(|c| if c.is_ascii_digit() { '0' } else { c }).collect()
 }
 
 /// `completed in 0.4s: …` without the duration.

@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::console;
 use crate::failure::Failure;
 use crate::json::{self, Layout};
+use crate::local_time::DayHeadings;
 use crate::sanitize::sanitized;
 use crate::secrets::{redacted_json, redacted_line};
 
@@ -57,6 +58,7 @@ pub(super) struct Page {
     pub(super) naming: BackendLabels,
     out: io::BufWriter<StdoutLock<'static>>,
     reader: Reader,
+    days: DayHeadings,
     /// The turn of the next item.
     speaker: Option<Attempt>,
     /// The turn whose title was printed last.
@@ -82,7 +84,8 @@ impl Page {
         // Transcripts may have many megabytes, and stdout alone writes line by line.
         let out = io::BufWriter::new(stdout.lock());
         let (speaker, titled) = (None, None);
-        Self { shape, naming, out, reader, speaker, titled, turns: 0, words: 0, lines: 0 }
+        let days = DayHeadings::of_history();
+        Self { shape, naming, out, reader, days, speaker, titled, turns: 0, words: 0, lines: 0 }
     }
 
     pub(super) const fn shape(&self) -> Shape {
@@ -155,6 +158,9 @@ impl Page {
         };
         let agent = Some(attempt.turn.agent.clone());
         let line = Line::new(agent, weight, attempt.title(self.naming));
+        if let Some(day) = self.days.above(attempt.started) {
+            writeln!(self.out, "{day}")?;
+        }
         let line = console::format_line(attempt.started, &line);
         match self.reader {
             Reader::Terminal => writeln!(self.out, "{line}")?,

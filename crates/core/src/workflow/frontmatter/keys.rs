@@ -56,7 +56,10 @@ impl Reader<'_> {
             Ok(root) => root,
             Err(problem) => {
                 let message = format!("the frontmatter is not YAML: {}", problem.message);
-                let hint = yaml_hint(&problem.message);
+                let hint = yaml_hint(
+                    &problem.message,
+                    self.text().get(..problem.span.start).unwrap_or_default(),
+                );
                 self.error_with_hint(&problem.span, "invalid-yaml", message, hint);
                 return front;
             }

@@ -495,6 +495,11 @@ fn invalid_yaml_is_refused_with_its_place() {
         2:9 ":" [invalid-yaml]
         hint: a text that holds `: ` needs quotes
     "#);
+    insta::assert_snapshot!(mistakes("max_visits 3\nmodel: b"), @r#"
+    X:3:6: error: the frontmatter is not YAML: mapping values are not allowed in this context
+        3:6 ":" [invalid-yaml]
+        hint: the line above has no colon: write `KEY: VALUE`
+    "#);
     insta::assert_snapshot!(mistakes("- a\n- b"), @r#"
     X:2:1: error: the frontmatter must be a map, found a list
         2:1 "- a\n- b" [wrong-type]
