@@ -1,7 +1,7 @@
 //! The prompts of a run as they were sent, rendered again from its pinned states and its journal.
 //!
-//! Prompts are not stored, because states, journal and blobs contain all their parts. Only prompts of
-//! unpinned states cannot be rendered, because the states may have changed.
+//! Prompts are not stored, because states, journal and blobs contain all their parts. Only prompts
+//! of unpinned states cannot be rendered, because the states may have changed.
 
 use std::collections::BTreeMap;
 

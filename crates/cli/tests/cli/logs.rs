@@ -320,9 +320,9 @@ fn stopping_to_follow_leaves_the_run_alone() {
     until("the message is printed", || following.stdout_contains("| Carefully."));
     following.signal(Signal::INT);
     following.wait();
-    let pipe = format!("{} logs -f | head -n 1", env!("CARGO_BIN_EXE_raymond"));
+    let pipe = format!("{} logs -f | head -n 2", env!("CARGO_BIN_EXE_raymond"));
     let head = project.spawn("sh", &["-c", &pipe]);
-    until("the first line is printed", || head.stdout_contains("in flight"));
+    until("the first line of the turn is printed", || head.stdout_contains("in flight"));
     project.write("go", "\n");
     running.wait().mentions(0, &["completed"]).prints("done\n");
     head.wait().says(0, "");

@@ -1,7 +1,7 @@
 //! Compares the output with the page.
 //!
-//! `…` in a line matches any text, and a line of only `…` matches any lines. A time of day or the day of a heading matches
-//! every other, and so does the duration of a run.
+//! `…` in a line matches any text, and a line of only `…` matches any lines. A time of day, the
+//! day of a heading and the duration of a run match every other.
 
 const ANYTHING: &str = "…";
 
