@@ -70,7 +70,8 @@ const EMIT_HELP: &str = "\
 Examples:
   make test 2>&1 | raymond emit goto FIX --input-file -
   raymond emit fork WORKER --next WAIT --attribute item=\"$item\"
-  raymond emit result --input-file report.txt";
+  raymond emit result --input-file report.txt
+  raymond emit result --status failed \"no test passes\"";
 
 /// The end of `raymond crayfish --help`.
 const CRAYFISH_HELP: &str = "\

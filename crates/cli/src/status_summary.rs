@@ -91,7 +91,7 @@ impl StatusSummary {
                 why: format!("its journal is damaged: {damaged}"),
                 next_command: match damaged.seq {
                     // Without record 1 the workflow is unknown.
-                    0 | 1 => "raymond run WORKFLOW".to_owned(),
+                    0 | 1 => "restore the journal from a copy, or start a new run".to_owned(),
                     seq => format!("raymond resume {} --truncate-to {}", run.id, seq - 1),
                 },
                 needed_edit: None,

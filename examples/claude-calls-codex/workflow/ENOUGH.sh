@@ -1,1 +1,1 @@
-echo "<result>after two corrections there are still objections: $RAYMOND_RESULT</result>"
+echo "<result status=\"failed\">after two corrections there are still objections: $RAYMOND_RESULT</result>"

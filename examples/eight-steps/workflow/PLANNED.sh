@@ -6,5 +6,5 @@ plan=$(tr -d '[:space:]' < "$RAYMOND_RESULT_FILE")
 if [ -f "$plan" ] && [ -s "$plan" ]; then
   raymond emit reset BUILD --input "$plan"
 else
-  echo '<result>not done: there is no plan</result>'
+  echo '<result status="failed">not done: there is no plan</result>'
 fi

@@ -20,4 +20,4 @@ if ! grep -F "$mark" <<< "$found" > /dev/null; then
   comment "$issue" "$work/comment.md" > /dev/null
 fi
 git stash push --quiet --include-untracked --message "unfinished in $RAYMOND_RUN_ID"
-echo "<result>issue $issue needs a person</result>"
+echo "<result status=\"failed\">issue $issue needs a person</result>"

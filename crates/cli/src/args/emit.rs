@@ -33,7 +33,7 @@ pub(crate) struct Emit {
     /// Print this tag
     #[arg(value_enum, value_name = "TAG")]
     pub(crate) tag: EmittedTag,
-    /// Name the state that the tag leads to; for `result`, pass its text
+    /// The state that the tag leads to; with `result`, the text of the result
     #[arg(value_name = "STATE")]
     pub(crate) state: Option<String>,
     /// Pass this text to the state; for `result`, pass it as the result
@@ -57,6 +57,9 @@ pub(crate) struct Emit {
     /// Drop all pending returns: the only value is `clear` (reset)
     #[arg(long, value_name = "clear")]
     pub(crate) stack: Option<String>,
+    /// Let the agent fail with the text as the reason (result)
+    #[arg(long, value_name = "failed")]
+    pub(crate) status: Option<String>,
     /// Add any other attribute, such as a variable of a worker (repeatable)
     #[arg(long, value_name = "NAME=VALUE", value_parser = attribute)]
     pub(crate) attribute: Vec<(String, String)>,

@@ -27,6 +27,7 @@ pub(crate) fn emit(flags: &Emit) -> Result<u8, Failure> {
         ("cd", &flags.cd),
         ("model", &flags.model),
         ("stack", &flags.stack),
+        ("status", &flags.status),
     ];
     // Names are trimmed when they are read, so that is how they are written.
     let words = words.into_iter().filter_map(|(name, word)| Some((name, word.as_deref()?.trim())));

@@ -114,7 +114,8 @@ fn next_steps(found: &Detected, here: &Path, scaffold: &Scaffold<'_>) {
         let script = sanitized(&scaffold.check_script());
         crate::say!("\nFound no command that checks a change: add one to {script}.");
         if let Some(top) = listing::repository(here).filter(|top| top != here) {
-            crate::say!("The repository starts in {}.", sanitized(&top.display().to_string()));
+            let top = sanitized(&top.display().to_string());
+            crate::say!("The repository starts in {top}; to search there, run init there.");
         }
     }
     crate::say!(

@@ -19,6 +19,7 @@ use raymond_engine::observe;
 use raymond_engine::pin::Pin;
 use raymond_store::Blobs;
 use raymond_store::host::Process;
+use raymond_store::journal::Tail;
 
 use crate::args::RunArgument;
 use crate::failure::Failure;
@@ -52,11 +53,12 @@ pub(crate) fn status(flags: &RunArgument) -> Result<u8, Failure> {
 
 fn text(seen: &Seen, summary: &StatusSummary, blobs: &Blobs) -> String {
     let view = summary.view(&seen.head);
+    let is_damaged = matches!(seen.journal.tail, Tail::Damaged(_));
     let mut lines = vec![
         format!("{}  {}", view.run, summary.status),
         format!("  {}", summary.why),
         format!("  → {}", summary.advice()),
-        format!("  {}", counts(&view).join(" · ")),
+        format!("  {}", counts(&view, is_damaged).join(" · ")),
     ];
     lines.extend(tally(&view).map(|tally| format!("  {tally}")));
     lines.extend(backends(&view).map(|backends| format!("  {backends}")));
@@ -74,12 +76,14 @@ fn text(seen: &Seen, summary: &StatusSummary, blobs: &Blobs) -> String {
     lines.join("\n")
 }
 
-/// Returns `spent $0.50 of $10.00`, `6 turns, 4 paid` and `5 visits`.
-fn counts(view: &RunView) -> Vec<String> {
+/// Returns `spent $0.50 of $10.00`, `6 turns, 4 paid` and `5 visits`. The costs in damaged records
+/// are unknown.
+fn counts(view: &RunView, is_damaged: bool) -> Vec<String> {
     let cap = view.cap().map_or_else(|| "no cap".to_owned(), |cap| format!("of {cap}"));
+    let least = if is_damaged { "at least " } else { "" };
     let spends = !view.program.is_answered_by_caller();
     let mut counts: Vec<String> = spends
-        .then(|| format!("spent {} {cap}{}", view.spent, rehearsal(view)))
+        .then(|| format!("spent {least}{} {cap}{}", view.spent, rehearsal(view)))
         .into_iter()
         .collect();
     let reserved = view.reserved();

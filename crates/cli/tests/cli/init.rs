@@ -168,7 +168,7 @@ fn project_without_a_check_gets_a_hint() {
     let project = Project::of(&[(".git/HEAD", ""), ("deep/x", "")]);
     let line = format!("cd deep && {} init", env!("CARGO_BIN_EXE_raymond"));
     let output = project.spawn("bash", &["-c", &line]).wait();
-    output.mentions(0, &["The repository starts in /project."]);
+    output.mentions(0, &["The repository starts in /project; to search there, run init there."]);
 }
 
 #[test]

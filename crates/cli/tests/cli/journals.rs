@@ -125,10 +125,12 @@ fn first_record_of_a_run_cannot_be_discarded() {
             {hint}"
         ),
     );
-    project
-        .raymond("why r")
-        .says(0, "")
-        .prints(&format!("interrupted: its journal is damaged: {what}\n→ raymond run WORKFLOW\n"));
+    project.raymond("why r").says(0, "").prints(&format!(
+        "interrupted: its journal is damaged: {what}
+→ restore the journal from a copy, or start a new run\n"
+    ));
+    let status = project.raymond("status r").stdout;
+    assert!(status.contains("  spent at least $0.00 of "), "{status}");
     project.raymond("list").says(0, "r: unreadable; see `raymond status r`").prints("");
     project.raymond("run wf --run-id r").mentions(2, &["run r already exists"]);
     project.raymond("status").mentions(2, &["could not read any run of this project"]);

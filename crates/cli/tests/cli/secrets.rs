@@ -36,6 +36,23 @@ fn output_never_contains_a_secret() {
     assert!(journal.contains(VALUE) && journal.contains(KEY), "the journal is the truth");
 }
 
+// A message quotes the end of the output, with escapes.
+#[test]
+fn secret_with_quotes_is_redacted_in_a_quotation() {
+    const QUOTED: &str = r#"hunter"2"\and-more"#;
+    let project = Project::of(&[("wf/START.sh", "printf '%s' \"$DEPLOY_TOKEN\"")]);
+    let project = project.with("DEPLOY_TOKEN", QUOTED);
+    let run = project.raymond("run wf --run-id r");
+    run.mentions(1, &["no tag", "[redacted]"]);
+    let events = project.raymond("run wf --events");
+    let looks = ["why r", "why r --json", "show r", "show r --json", "list", "list --json"];
+    let looks = looks.map(|command| project.raymond(command));
+    for output in [run, events].into_iter().chain(looks) {
+        let shown = format!("{}{}", output.stdout, output.stderr);
+        assert!(!shown.contains("and-more"), "{output:?}");
+    }
+}
+
 #[test]
 fn result_is_printed_unredacted() {
     let project = Project::of(&[("wf/START.sh", "echo \"<result>$DEPLOY_TOKEN</result>\"")]);

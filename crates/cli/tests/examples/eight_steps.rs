@@ -6,7 +6,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::stage::{ExampleRun, Stage, top};
+use crate::stage::{ExampleRun, Expected, Stage, top};
 
 #[test]
 fn issue_is_planned_built_and_closed_once() {
@@ -35,9 +35,11 @@ fn calls_without_rounds_left_still_return() {
     assert_eq!((pushed, popped), (3, 3));
 }
 
+const TOO_MANY: Expected = Expected::GivesUp("not done: too many rounds");
+
 /// Plays other replies for one state.
 #[track_caller]
-fn go_with(state: &str, reply: &str, expected: &str) -> Stage {
+fn go_with(state: &str, reply: &str, expected: Expected) -> Stage {
     let run = ExampleRun::of("eight-steps", "replies.yaml");
     let stage = Stage::of("eight-steps");
     let replies = stage.read("replies.yaml");
@@ -46,8 +48,7 @@ fn go_with(state: &str, reply: &str, expected: &str) -> Stage {
     let rest: String = rest.skip_while(|line| line.starts_with(' ')).collect();
     stage.write("replies.yaml", &format!("{}{state}:\n{reply}\n{rest}", &replies[..at]));
     let output = stage.start(run).wait();
-    let found = (output.code(), output.stdout.trim_end());
-    assert_eq!(found, (0, expected), "{}", output.stderr);
+    expected.check(&output);
     stage
 }
 
@@ -74,9 +75,9 @@ fn bad_commit_message_is_requested_again_within_limits() {
     let again = "  - <goto>CLOSE</goto>
   - { text: '<goto input=\"Words (closes #7)\">CLOSE</goto>', expect: must end with }
   - { text: '<goto input=\"Words (closes #195)\">CLOSE</goto>', expect: must end with }";
-    let stage = go_with("COMMIT", again, message);
+    let stage = go_with("COMMIT", again, Expected::Prints(message));
     assert_eq!(stage.commits("main"), ["start", "Words (closes #195)"]);
-    let stage = go_with("COMMIT", "  text: <goto>CLOSE</goto>", "not done: too many rounds");
+    let stage = go_with("COMMIT", "  text: <goto>CLOSE</goto>", TOO_MANY);
     assert_eq!(stage.commits("main"), ["start"]);
 }
 
@@ -84,15 +85,15 @@ fn bad_commit_message_is_requested_again_within_limits() {
 fn late_edits_are_tested_before_commit() {
     let breaks = "  text: '<goto input=\"Words (closes #195)\">CLOSE</goto>'
   write: { stats.sh: \"exit 1\\n\" }";
-    let stage = go_with("COMMIT", breaks, "not done: too many rounds");
+    let stage = go_with("COMMIT", breaks, TOO_MANY);
     assert_eq!(stage.commits("main"), ["start"]);
     assert!(stage.has("try/issues/195.md"));
 }
 
 #[test]
 fn missing_plan_ends_the_run() {
-    let stage =
-        go_with("PLAN", "  text: <result>plans/none.md</result>", "not done: there is no plan");
+    let no_plan = Expected::GivesUp("not done: there is no plan");
+    let stage = go_with("PLAN", "  text: <result>plans/none.md</result>", no_plan);
     assert_eq!(stage.commits("main"), ["start"]);
 }
 

@@ -83,7 +83,7 @@ fn missing_question_is_requested_once() {
         let plan = format!("PLAN:\n  - <goto>ESCALATE</goto>\n  - {second}\n");
         stage.write("unclear.yaml", &plan);
         let output = stage.start(ExampleRun::of("issue-to-pr", "unclear.yaml")).wait();
-        output.prints("issue 12 needs a person\n");
+        output.mentions(1, &["issue 12 needs a person"]);
         let comment = format!("This needs a person (run demo):\n\n{expected}\n");
         assert_eq!(stage.read("try/tracker/comments/12"), comment);
     };

@@ -13,8 +13,17 @@ pub(crate) struct ExampleRun {
     pub(crate) example: &'static str,
     pub(crate) replies: &'static str,
     flags: &'static str,
-    /// The expected stdout; a document of steps leaves files instead.
-    prints: Option<&'static str>,
+    pub(crate) expected: Expected,
+}
+
+/// How an example ends.
+pub(crate) enum Expected {
+    /// A workflow prints a result.
+    Prints(&'static str),
+    /// A workflow gives up: it fails on purpose, for this reason.
+    GivesUp(&'static str),
+    /// A document of steps leaves files.
+    Completes,
 }
 
 const fn states(
@@ -23,11 +32,20 @@ const fn states(
     flags: &'static str,
     prints: &'static str,
 ) -> ExampleRun {
-    ExampleRun { example, replies, flags, prints: Some(prints) }
+    ExampleRun { example, replies, flags, expected: Expected::Prints(prints) }
+}
+
+const fn gives_up(
+    example: &'static str,
+    replies: &'static str,
+    flags: &'static str,
+    reason: &'static str,
+) -> ExampleRun {
+    ExampleRun { example, replies, flags, expected: Expected::GivesUp(reason) }
 }
 
 const fn steps(example: &'static str, replies: &'static str) -> ExampleRun {
-    ExampleRun { example, replies, flags: "", prints: None }
+    ExampleRun { example, replies, flags: "", expected: Expected::Completes }
 }
 
 /// Every file of replies, with its result.
@@ -38,11 +56,11 @@ pub(crate) const EXAMPLE_RUNS: [ExampleRun; 24] = [
     states("fix-until-green", "replies.yaml", "", "green, commits: 2"),
     states("fix-until-green", "cheating.yaml", "", "green, commits: 1"),
     states("fix-until-green", "stuck.yaml", "", "green, commits: 1"),
-    states("fix-until-green", "hopeless.yaml", "", "gave up, commits: 1, still failing: shorten"),
+    gives_up("fix-until-green", "hopeless.yaml", "", "gave up, commits: 1, still failing: shorten"),
     states("issue-to-pr", "replies.yaml", "", "opened https://example.org/pull/1"),
     states("issue-to-pr", "rejected.yaml", "--input 12", "opened https://example.org/pull/1"),
-    states("issue-to-pr", "hopeless.yaml", "", "issue 12 needs a person"),
-    states("issue-to-pr", "unclear.yaml", "", "issue 12 needs a person"),
+    gives_up("issue-to-pr", "hopeless.yaml", "", "issue 12 needs a person"),
+    gives_up("issue-to-pr", "unclear.yaml", "", "issue 12 needs a person"),
     states("migrate-batch", "replies.yaml", "", "items: 3, report: .work/demo/report"),
     states("review-pr", "replies.yaml", "--input 7", "the review will be in .work/demo/comment.md"),
     states("review-pr", "clean.yaml", "--input 7", "the review will be in .work/demo/comment.md"),
@@ -58,7 +76,7 @@ pub(crate) const EXAMPLE_RUNS: [ExampleRun; 24] = [
         "--input 'leap.sh YEAR says yes or no'",
         "leap.sh knows the centuries now",
     ),
-    states(
+    gives_up(
         "claude-calls-codex",
         "stubborn.yaml",
         "--input x",
@@ -70,13 +88,37 @@ pub(crate) const EXAMPLE_RUNS: [ExampleRun; 24] = [
         "",
         "closed 195: stats.sh counts words, too (closes #195)",
     ),
-    states("eight-steps", "hopeless.yaml", "", "not done: no test passes"),
+    gives_up("eight-steps", "hopeless.yaml", "", "not done: no test passes"),
     steps("crayfish-minimal", "replies.yaml"),
     steps("daily-digest", "replies.yaml"),
     steps("repair-loop", "replies.yaml"),
     steps("repair-loop", "hopeless.yaml"),
     steps("upgrade-dependencies", "replies.yaml"),
 ];
+
+impl Expected {
+    #[track_caller]
+    pub(crate) fn check(&self, output: &Output) {
+        assert_eq!(output.code(), self.exit_code(), "{output:?}");
+        match self {
+            Self::Prints(text) => {
+                output.prints(&format!("{text}\n"));
+            }
+            // Only a completed run prints its result.
+            Self::GivesUp(reason) => {
+                output.mentions(1, &[reason]).prints("");
+            }
+            Self::Completes => {}
+        }
+    }
+
+    pub(crate) const fn exit_code(&self) -> i32 {
+        match self {
+            Self::GivesUp(_) => 1,
+            Self::Prints(_) | Self::Completes => 0,
+        }
+    }
+}
 
 impl ExampleRun {
     pub(crate) fn of(example: &str, replies: &str) -> &'static Self {
@@ -89,18 +131,7 @@ impl ExampleRun {
     pub(crate) fn go(&self) -> Stage {
         let stage = Stage::of(self.example);
         let output = stage.start(self).wait();
-        // An example that gives up fails on purpose.
-        let code = i32::from(self.prints.is_some_and(|prints| prints.starts_with("gave up")));
-        assert_eq!(output.code(), code, "{}", output.stderr);
-        match self.prints {
-            // Only a completed run prints its result.
-            Some(reason) if code == 1 => {
-                assert_eq!(output.stdout, "");
-                assert!(output.stderr.contains(reason), "{}", output.stderr);
-            }
-            Some(prints) => assert_eq!(output.stdout, format!("{prints}\n"), "{}", output.stderr),
-            None => {}
-        }
+        self.expected.check(&output);
         stage
     }
 }
