@@ -13,7 +13,7 @@ use crate::config::{Layer, with_unchanged_default};
 #[derive(Debug, Args, Default, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct OutputFlags {
-    /// Print only failures to stderr (the result stays on stdout)
+    /// Print only failures and notes to stderr (the result stays on stdout)
     #[arg(long, short, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
     /// Print more details
@@ -151,10 +151,10 @@ pub(crate) struct Resume {
     /// Show the plan without resuming
     #[arg(long, conflicts_with = "truncate_to")]
     pub(crate) plan: bool,
-    /// Use the current files of the states, or the current document
+    /// Use the files as they are on disk, with your edits
     #[arg(long, conflicts_with = "pinned")]
     pub(crate) with_current: bool,
-    /// Keep the states or the document that the run uses now
+    /// Ignore edits: use the files as the run recorded them
     #[arg(long)]
     pub(crate) pinned: bool,
     /// Use the current prices of the configuration

@@ -136,8 +136,7 @@ keys! {
         .heading(LIMITS).flag("DURATION", "End a turn that takes longer, such as 10m")
         .unset("none");
     idle_timeout: Slot<Span> = field!(DURATION, idle_timeout)
-        .heading(LIMITS).flag("DURATION", "End a turn that is silent for this long\n\n\
-            Unless it is set, only turns of clients have a limit.")
+        .heading(LIMITS).flag("DURATION", "End a turn after this silence (scripts: if set)")
         .default(|_| {
             // The setting is `None` without a value, and then the client uses its own default,
             // which is shown here.
