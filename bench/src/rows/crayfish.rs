@@ -153,7 +153,7 @@ pub(crate) fn answers(stage: &Stage) -> Result<Vec<Figure>> {
         stage.rounds,
         [("1 MB", &|| answered(10_000)), ("nothing", &|| answered(0)), ("its syntax", &syntax)],
     )?;
-    let what = "1 MB of answer read, checked, returned (floor: reads the JSON), CPU beyond an empty answer";
+    let what = "reading, checking and returning 1 MB of answer (floor: reading the JSON), own CPU";
     Ok(vec![
         Figure::new(
             'E',

@@ -136,7 +136,8 @@ keys! {
         .heading(LIMITS).flag("DURATION", "End a turn that takes longer, such as 10m")
         .unset("none");
     idle_timeout: Slot<Span> = field!(DURATION, idle_timeout)
-        .heading(LIMITS).flag("DURATION", "End a turn after this silence (scripts: if set)")
+        .heading(LIMITS).flag("DURATION", "End a turn after this time without output\n\n\
+            The default is for clients: scripts have no limit unless you set one.")
         .default(|_| {
             // The setting is `None` without a value, and then the client uses its own default,
             // which is shown here.
