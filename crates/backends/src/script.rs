@@ -92,6 +92,19 @@ fn not_started(why: String) -> ScriptEnd {
 static FOREIGN: LazyLock<Vec<OsString>> =
     LazyLock::new(|| foreign_variables(std::env::vars_os().map(|(name, _)| name)));
 
+/// `PATH` with the directory of this program at its end; `None` if `raymond` is found without it.
+/// `raymond emit` then works in every script, also if cron or a service starts Raymond by its path.
+static EXTENDED_PATH: LazyLock<Option<OsString>> = LazyLock::new(|| {
+    let path = std::env::var_os("PATH")?;
+    let own = std::env::current_exe().ok()?;
+    let name = own.file_name().filter(|name| *name == "raymond")?;
+    if std::env::split_paths(&path).any(|directory| directory.join(name).is_file()) {
+        return None;
+    }
+    let directories = std::env::split_paths(&path).chain(own.parent().map(Path::to_owned));
+    std::env::join_paths(directories).ok()
+});
+
 fn build_spec(script: Script) -> Result<Spec, String> {
     let Script { path, cwd, environment, inherit, marker } = script;
     let unreadable = |error| format!("could not read the script {}: {error}", path.display());
@@ -104,13 +117,19 @@ fn build_spec(script: Script) -> Result<Spec, String> {
         Interpreter::Own => (path.into_os_string(), Vec::new()),
         Interpreter::Bash => (OsString::from("bash"), vec![path.into_os_string()]),
     };
-    let set = environment.into_iter().map(|(k, v)| (k.into(), v.into()));
+    let mut set: Vec<(OsString, OsString)> =
+        environment.into_iter().map(|(k, v)| (k.into(), v.into())).collect();
+    let inherits_path = match &inherit {
+        Inherit::All => true,
+        Inherit::Only(names) => names.iter().any(|name| name == "PATH"),
+    };
+    set.extend(EXTENDED_PATH.clone().filter(|_| inherits_path).map(|path| ("PATH".into(), path)));
     Ok(Spec {
         program,
         arguments,
         cwd,
         inherit,
-        set: set.collect(),
+        set,
         unset: FOREIGN.clone(),
         marker,
         stdin: Input::Null,

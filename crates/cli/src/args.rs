@@ -40,7 +40,7 @@ const LONG_VERSION: &str = concat!(env!("BUILT_FROM"), "\n", env!("BUILT_FOR"));
 /// The end of `raymond run --help`. It lists the exit codes for users who have only the binary.
 const RUN_HELP: &str = "\
 Example:
-  raymond run flows/review --input 'issue 195' --budget 5
+  raymond run workflows/review --input 'issue 195' --budget 5
 
 Exit codes:
   0  completed

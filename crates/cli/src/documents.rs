@@ -155,6 +155,22 @@ impl DocumentFile {
         vars.keys().map(String::as_str).filter(|name| !known.contains(name)).map(mistake).collect()
     }
 
+    /// Returns a mistake for each `--var NAME=5` where the document has a number, and the same for
+    /// truth values: the text `5` is not the number 5 for a condition.
+    pub(crate) fn texts_for_values(&self, vars: &settings::DocumentVars) -> Vec<Diagnostic> {
+        let mistake = |(name, text): (&String, &String)| {
+            let kind = match (self.json.get("vars")?.get(name)?, reading::read_text(text).ok()?) {
+                (Value::Number(_), Value::Number(_)) => "a number",
+                (Value::Bool(_), Value::Bool(_)) => "true or false",
+                _ => return None,
+            };
+            let message = format!("`{name}` is {kind} in the document, but the --var is a text");
+            let hint = format!("--var {name}:={text}");
+            Some(Diagnostic::error("wrong-type", message).hint(hint))
+        };
+        vars.typed.iter().filter_map(mistake).collect()
+    }
+
     fn document_error(&self, problems: Vec<Problem>) -> DocumentError {
         DocumentError::Wrong { name: self.name.clone(), mistakes: self.locate(problems) }
     }
@@ -281,7 +297,7 @@ fn unreadable(path: &Path, name: &str, error: &io::Error) -> Failure {
             let failure = Failure::usage(format!("could not find {name}"));
             match crate::workflows::nearest_document(path) {
                 Some(near) => failure.hint(format!("did you mean {}?", near.display())),
-                None => failure,
+                None => failure.hint("`raymond run` lists the workflows here"),
             }
         }
         io::ErrorKind::IsADirectory => {

@@ -81,7 +81,7 @@ pub(crate) fn run(view: &RunView, place: &StatusSummary) -> serde_json::Value {
         "paid_turns": totals.paid.turns,
         "backends": backends(totals),
         "estimated_usd": totals.estimated.dollars(),
-        "unpriced_turns": view.unpriced,
+        "unpriced_attempts": view.unpriced,
         "rehearsed_usd": totals.rehearsed.dollars(),
         "reserved_usd": view.reserved().dollars(),
         "owner": place.owner.as_ref().map(|owner| json!({ "host": owner.host, "pid": owner.pid })),

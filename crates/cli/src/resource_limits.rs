@@ -5,7 +5,8 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use raymond_backends::process::{max_parallel_programs, open_files_for};
@@ -80,28 +81,41 @@ fn is_limit(error: &io::Error) -> bool {
 fn threads(count: usize) -> io::Result<()> {
     let gate = Mutex::new(());
     let closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
-    thread::scope(|scope| {
-        // The threads wait for each other, so that all of them exist at the same moment.
-        let pass = || drop(gate.lock());
+    let threads = Mutex::new(Vec::with_capacity(count));
+    let started = thread::scope(|scope| {
+        let run = || {
+            let id = std::fs::read_link("/proc/thread-self");
+            threads.lock().unwrap_or_else(PoisonError::into_inner).extend(id);
+            // The threads wait here, so that all of them exist at the same moment.
+            drop(gate.lock());
+        };
         let started =
-            (0..count).try_for_each(|_| thread::Builder::new().spawn_scoped(scope, pass).map(drop));
+            (0..count).try_for_each(|_| thread::Builder::new().spawn_scoped(scope, run).map(drop));
         drop(closed);
         started
-    })
+    });
+    // A joined thread counts towards the limit until the kernel has removed it.
+    for id in threads.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        let thread = Path::new("/proc").join(id);
+        while thread.exists() {
+            thread::yield_now();
+        }
+    }
+    started
 }
 
 /// Starts threads for blocking work in advance, because tokio panics if it cannot start the first
 /// one later.
 pub(crate) fn warm_up(runtime: &tokio::runtime::Runtime) {
-    // Without the barrier one thread could do all tasks, and the others would not be started.
-    let together = Arc::new(Barrier::new(THREADS));
-    let tasks: Vec<_> = (0..THREADS)
-        .map(|_| {
-            let together = Arc::clone(&together);
-            runtime.spawn_blocking(move || together.wait())
-        })
-        .collect();
-    drop(tasks);
+    // While the gate is closed, no thread is free, so each task starts a thread. If tokio cannot
+    // start one, it runs the task in another thread after the gate opened.
+    let gate = Arc::new(Mutex::new(()));
+    let closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
+    for _ in 0..THREADS {
+        let gate = Arc::clone(&gate);
+        drop(runtime.spawn_blocking(move || drop(gate.lock())));
+    }
+    drop(closed);
 }
 
 #[cfg(test)]

@@ -21,7 +21,8 @@ impl Replies {
         let name = name.to_string_lossy();
         let text = std::fs::read_to_string(path).map_err(|error| {
             let message = format!("could not read {}: {error}", path.display());
-            vec![Diagnostic::error("unreadable", message).in_file(&*name)]
+            let hint = "name a file that exists: --replies FILE";
+            vec![Diagnostic::error("unreadable", message).in_file(&*name).hint(hint)]
         })?;
         Self::parse(&name, &text)
     }

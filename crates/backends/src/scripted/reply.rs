@@ -149,10 +149,15 @@ impl ReplyBuilder {
     }
 }
 
-/// Records an unknown key of a reply. The author may have meant an answer in JSON.
+/// Records an unknown key of a reply. The author may have meant an answer in JSON, or a text with a
+/// comma.
 fn unquoted(reader: &mut Reader<'_>, name: &str, span: Range<usize>) -> Rejected {
     let known = KEYS.join(", ");
-    let answer = format!("an answer in JSON is a text in quotes: '{{\"{name}\": 1}}'");
+    let answer = if name.contains(['<', '>', ' ']) {
+        "in braces, a text that contains a comma needs quotes".to_owned()
+    } else {
+        format!("an answer in JSON is a text in quotes: '{{\"{name}\": 1}}'")
+    };
     reader.no_such("key", name, span, format!("known keys: {known}; {answer}"))
 }
 

@@ -303,6 +303,12 @@ fn every_mistake_has_its_position() {
              capped, cost, delay, denied, expect, write, attempts; an answer in JSON is a text in \
              quotes: '{\"grade\": 1}'"],
     );
+    mistaken(
+        "A: { text: Done, <goto>B</goto> }",
+        &["r.yaml:1:18: error: unknown key \"<goto>B</goto>\"; known keys: text, messages, fail, \
+             hang, capped, cost, delay, denied, expect, write, attempts; in braces, a text that \
+             contains a comma needs quotes"],
+    );
     let deep = format!("A: {}{}", "[".repeat(40), "]".repeat(40));
     mistaken(
         &deep,

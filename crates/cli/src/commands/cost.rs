@@ -174,8 +174,8 @@ fn reserves(tally: &Tally, before: &str) -> String {
     }
     match tally.unpriced {
         0 => {}
-        1 => write!(words, "{before}1 turn is unpriced").unwrap_or_default(),
-        several => write!(words, "{before}{several} turns are unpriced").unwrap_or_default(),
+        1 => write!(words, "{before}1 attempt is unpriced").unwrap_or_default(),
+        several => write!(words, "{before}{several} attempts are unpriced").unwrap_or_default(),
     }
     words
 }
@@ -192,7 +192,7 @@ fn object(costs: &Costs, query: &CostQuery, run: Option<&str>) -> serde_json::Va
             "turns": tally.turns,
             "spent_usd": tally.amount.dollars(),
             "estimated_usd": tally.estimated.dollars(),
-            "unpriced_turns": tally.unpriced,
+            "unpriced_attempts": tally.unpriced,
         })
     };
     let table = |costs: &CostTable| {

@@ -183,7 +183,8 @@ fn cost(view: &RunView) -> String {
     if rehearsed == view.spent && rehearsed.0 > 0 {
         "rehearsal".to_owned()
     } else {
-        view.spent.minus(rehearsed).to_string()
+        let unpriced = if view.unpriced > 0 { " + unpriced" } else { "" };
+        format!("{}{unpriced}", view.spent.minus(rehearsed))
     }
 }
 

@@ -137,13 +137,14 @@ fn report(plan: &Plan, flags: &Prune) {
         (runs, true) => crate::say!("would delete {}, and free {total}", counted(runs, "run")),
     }
     if let Some(youngest) = plan.youngest {
-        let mut text = format!("{} younger than {}", runs_are(plan.young, "finished"), flags.age());
+        let what = if flags.unfinished { "" } else { "finished " };
+        let mut text = format!("{} younger than {}", runs_are(plan.young, what), flags.age());
         let them = if plan.young == 1 { "it" } else { "them" };
         write!(text, "; --older-than {} takes {them}", rule::reach(youngest)).ok();
         crate::say!("{text}");
     }
     if plan.unfinished > 0 {
-        let many = runs_are(plan.unfinished, "unfinished");
+        let many = runs_are(plan.unfinished, "unfinished ");
         crate::say!("{many} kept; --unfinished takes those older than {}", flags.age());
     }
     for (run, why) in &plan.stays {
@@ -151,10 +152,10 @@ fn report(plan: &Plan, flags: &Prune) {
     }
 }
 
-/// `1 finished run is`, `3 finished runs are`
+/// `1 run is`, `3 finished runs are`
 fn runs_are(many: u64, what: &str) -> String {
     let is = if many == 1 { "is" } else { "are" };
-    format!("{} {is}", counted(many, &format!("{what} run")))
+    format!("{} {is}", counted(many, &format!("{what}run")))
 }
 
 fn object(plan: &Plan, flags: &Prune) -> serde_json::Value {

@@ -2,11 +2,14 @@
 //!
 //! It starts a run like `raymond run`, with another program.
 
+use std::path::Path;
+
 use raymond_core::run::{Program, Ralph as Loop};
 
 use crate::args::{Ralph, Run};
+use crate::config::Layer;
 use crate::failure::Failure;
-use crate::probe;
+use crate::{probe, runtime};
 
 use super::run;
 
@@ -24,6 +27,13 @@ pub(crate) fn ralph(flags: Ralph) -> Result<u8, Failure> {
         return Err(Failure::usage(format!("could not find the program `{missing}` of --until"))
             .hint("install it, or correct the command: the loop could never end with success"));
     }
+    if let Some(command) = &flags.until {
+        check_syntax(command)?;
+    }
+    if let Some(flag) = without_effect(&flags.setting_flags) {
+        let why = "each iteration is one agent in a fresh conversation";
+        return Err(Failure::usage(format!("{flag} has no effect on a loop: {why}")));
+    }
     let program = Loop { until: flags.until };
     let flags = Run {
         workflow: flags.prompt,
@@ -38,6 +48,29 @@ pub(crate) fn ralph(flags: Ralph) -> Result<u8, Failure> {
         output: flags.output,
     };
     run::start(flags, &Program::Ralph(program))
+}
+
+/// Lets `bash` read the command without running it.
+fn check_syntax(command: &str) -> Result<(), Failure> {
+    let Some(bash) = probe::find("bash") else { return Ok(()) };
+    let words = ["-n", "-c", command];
+    let read = probe::output(&bash, &words, Path::new("."));
+    runtime::runtime()?.block_on(read).map(drop).map_err(|why| {
+        Failure::usage(format!("bash cannot read the command of --until: {why}"))
+            .hint("correct the command: the loop could never end with success")
+    })
+}
+
+/// Returns the first flag that a loop does not use. The help does not list these flags.
+fn without_effect(flags: &Layer) -> Option<&'static str> {
+    [
+        ("--max-parallel", flags.max_parallel.is_some()),
+        ("--max-agents", flags.max_agents.is_some()),
+        ("--reminders", flags.reminders.is_some()),
+        ("--on-lost-session", flags.on_lost_session.is_some()),
+    ]
+    .into_iter()
+    .find_map(|(name, is_given)| is_given.then_some(name))
 }
 
 /// Words that `bash` executes itself, so that no file has their name.

@@ -86,14 +86,14 @@ pub(super) fn basis(view: &RunView) -> String {
     }
 }
 
-/// Describes uncertain costs: `$0.30 of it estimated`, `2 turns are unpriced`.
+/// Describes uncertain costs: `$0.30 of it estimated`, `2 attempts are unpriced`.
 pub(super) fn uncertain(view: &RunView) -> Vec<String> {
     let estimated = view.totals.estimated;
     let estimated = (estimated > Micros::ZERO).then(|| format!("{estimated} of it estimated"));
     let unpriced = match view.unpriced {
         0 => None,
-        1 => Some("1 turn is unpriced".to_owned()),
-        several => Some(format!("{several} turns are unpriced")),
+        1 => Some("1 attempt is unpriced".to_owned()),
+        several => Some(format!("{several} attempts are unpriced")),
     };
     estimated.into_iter().chain(unpriced).collect()
 }

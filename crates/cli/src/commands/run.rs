@@ -25,8 +25,6 @@ use raymond_engine::prepare::{PrepareError, Prepared, prepare_with};
 use raymond_engine::project::Project;
 use raymond_engine::scope::ScopeError;
 
-use serde_json::{Map, Value};
-
 use crate::args::{Run, Steps};
 use crate::backends::{self, UsableBackends};
 use crate::console::{Console, Interrupt};
@@ -194,7 +192,7 @@ fn start_new(
     };
     // All checks of the workflow happen in one pass, so that the user sees every mistake at once.
     let prepared = match &vars {
-        Vars::OfDocument(vars) => prepare_document(&flags, &vars.values, &check_more)?,
+        Vars::OfDocument(vars) => prepare_document(&flags, vars, &check_more)?,
         Vars::OfStates(_) => prepare_with(&flags.workflow, program, &check_more)
             .map_err(|error| prepare_failure(error, program, &flags.workflow))?,
     };
@@ -360,16 +358,17 @@ impl Vars {
 /// Prepares a document with its variables and schemas; `check_more` finds further problems.
 fn prepare_document(
     flags: &Run,
-    vars: &Map<String, Value>,
+    vars: &settings::DocumentVars,
     check_more: &dyn Fn(&Reachability<'_>) -> Vec<Diagnostic>,
 ) -> Result<Prepared, Failure> {
     let schema_dirs = SchemaDirs::open(flags.steps.workspace(), &flags.steps.schemas.paths)?;
     let document = DocumentFile::read(&flags.workflow)?;
-    let prepared = document.prepare(&flags.workflow, vars, &schema_dirs)?;
+    let prepared = document.prepare(&flags.workflow, &vars.values, &schema_dirs)?;
     let doubts = document.warnings().into_iter().map(Mistake::into_warning);
     let further = check_more(&Reachability::of(&prepared.definition));
-    let found: Vec<Diagnostic> =
-        doubts.chain(further).chain(document.unused_variables(vars)).collect();
+    let of_vars = document.unused_variables(&vars.values).into_iter();
+    let of_vars = of_vars.chain(document.texts_for_values(vars));
+    let found: Vec<Diagnostic> = doubts.chain(further).chain(of_vars).collect();
     // `prepare` of a document returns at its own mistakes, so these are the only ones left.
     if found.iter().any(|found| found.severity == Severity::Error) {
         return Err(Failure::invalid("the workflow", found).within(&flags.workflow));

@@ -165,7 +165,8 @@ fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
         let mut rest = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let first = truncate_end(rest.next().unwrap_or("(empty)"), MOST_COLUMNS).into_owned();
         let more = if rest.next().is_some() { " …" } else { "" };
-        lines.push(format!("{agent:<16} returned {first}{more}"));
+        let verb = if head.run.failed.contains(agent) { "gave up:" } else { "returned" };
+        lines.push(format!("{agent:<16} {verb} {first}{more}"));
     }
     let more = head.run.ended.len().saturating_sub(MOST_RESULTS);
     if more > 0 {

@@ -278,7 +278,7 @@ fn variables_match_keys_and_others_are_ignored() {
         ("RAYMOND_ENVIRONMENT", "PATH,HOME"),
         ("RAYMOND_RUN_ID", "r"),
         ("RAYMOND_VAR_BUDGET", "x"),
-        ("RAYMOND_budget", "x"),
+        ("RAYMOND_OF_MINE", "x"),
         ("BUDGET", "x"),
     ]);
     assert_eq!(mistakes, [""; 0]);
@@ -292,12 +292,14 @@ fn variables_match_keys_and_others_are_ignored() {
             "environment = PATH, HOME  RAYMOND_ENVIRONMENT",
         ]
     );
-    let (_, mistakes) = environment(&[("RAYMOND_BUDGET", "much"), ("RAYMOND_MODEL", "")]);
+    let (_, mistakes) =
+        environment(&[("RAYMOND_BUDGET", "much"), ("RAYMOND_MODEL", ""), ("RAYMOND_BUGDET", "3")]);
     assert_eq!(
         mistakes,
         [
             "RAYMOND_BUDGET: error: \"much\" is not an amount of dollars such as 10 or 2.50, or none",
             "RAYMOND_MODEL: error: it is empty",
+            "RAYMOND_BUGDET: error: no setting has this variable (did you mean RAYMOND_BUDGET?)",
         ]
     );
 }

@@ -125,7 +125,7 @@ fn clients_of_discarded_records_are_ended_and_charged() {
         let rows = stage.raymond("cost r --json").json()["rows"].clone();
         let cut = rows.as_array().unwrap().iter().find(|row| row["name"] == "discarded").unwrap();
         assert_eq!(cut["spent_usd"], 0.02 + 0.25 + 0.5, "{rows:#}");
-        assert_eq!(cut["unpriced_turns"], 2 + u32::from(is_damaged), "{rows:#}");
+        assert_eq!(cut["unpriced_attempts"], 2 + u32::from(is_damaged), "{rows:#}");
         let transcripts = stage.project.path(".raymond/runs/r/transcripts");
         let mut entries =
             std::fs::read_dir(transcripts).unwrap().flatten().map(|entry| entry.path());

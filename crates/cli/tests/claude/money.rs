@@ -350,7 +350,7 @@ fn fractional_tokens_are_unknown() {
     );
     let start = format!("fake[1]: raw {message}\nfake[1]: kill\nfake[2]: say <result>x</result>");
     let stage = Stage::prompts(&[("START", &start)]);
-    stage.run("").prints("x\n").mentions(0, &["1 turn is unpriced"]);
+    stage.run("").prints("x\n").mentions(0, &["1 attempt is unpriced"]);
     assert_eq!(stage.charges()[0].2, "unpriced");
 }
 

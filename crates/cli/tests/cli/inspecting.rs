@@ -302,7 +302,7 @@ fn run_that_never_started_cannot_be_resumed() {
 }
 
 #[test]
-fn status_shows_held_agents_and_unpriced_turns() {
+fn status_shows_held_agents_and_unpriced_attempts() {
     let project = Project::of(&[
         ("wf/START.md", "one"),
         ("wf/MORE.md", "two"),
@@ -319,7 +319,7 @@ MORE: { text: '<fork next=\"END\">WORKER</fork>', cost: 0 }
     until("main waits", || !project.events("r", "agent_held").is_empty());
     let seen = project.raymond("status r");
     assert!(seen.stdout.contains("  main             MORE.md #1  waiting: agents\n"), "{seen:?}");
-    assert!(seen.stdout.contains("3 visits · 1 turn is unpriced\n"), "{seen:?}");
+    assert!(seen.stdout.contains("3 visits · 1 attempt is unpriced\n"), "{seen:?}");
     let object = project.raymond("status r --json").json();
     let standings: Vec<_> = object["agents"]
         .as_array()
@@ -328,9 +328,9 @@ MORE: { text: '<fork next=\"END\">WORKER</fork>', cost: 0 }
         .map(|agent| (agent["id"].as_str().unwrap(), agent["status"].as_str().unwrap()))
         .collect();
     assert_eq!(standings, [("main", "waiting: agents"), ("main_worker1", "live")]);
-    assert_eq!(object["unpriced_turns"], 1);
+    assert_eq!(object["unpriced_attempts"], 1);
     project.write("quick", "");
-    running.wait().prints("done\n").mentions(0, &["; 1 turn is unpriced"]);
+    running.wait().prints("done\n").mentions(0, &["; 1 attempt is unpriced"]);
 }
 
 #[test]

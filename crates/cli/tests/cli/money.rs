@@ -28,13 +28,13 @@ fn every_screen_shows_a_partly_known_cost() {
     let replies = "START: { text: <result>x</result>, cost: at least 0.20 }";
     let project = Project::of(&[("wf/START.md", "go"), ("r.yaml", replies)]);
     let run = project.raymond("run wf --run-id r --replies r.yaml");
-    run.mentions(0, &["ended · $0.20 + unpriced", "spent $0.20 of", "1 turn is unpriced"]);
+    run.mentions(0, &["ended · $0.20 + unpriced", "spent $0.20 of", "1 attempt is unpriced"]);
     let check = |command: &str, parts: &[&str]| {
         let shown = project.raymond(command).stdout;
         assert!(parts.iter().all(|part| shown.contains(part)), "{command}: {shown}");
     };
-    check("cost r", &["$0.20", "1 turn is unpriced"]);
-    check("status r", &["$0.20", "1 turn is unpriced"]);
+    check("cost r", &["$0.20", "1 attempt is unpriced"]);
+    check("status r", &["$0.20", "1 attempt is unpriced"]);
     check("show r", &["$0.20 + unpriced"]);
     check("logs r", &["$0.20 + unpriced"]);
     let turn = &project.raymond("logs r --json").json()["turns"][0];
@@ -44,7 +44,7 @@ fn every_screen_shows_a_partly_known_cost() {
         if command.starts_with("cost") {
             output = output["rehearsed"].take();
         }
-        let spent = (&output["spent_usd"], &output["unpriced_turns"]);
+        let spent = (&output["spent_usd"], &output["unpriced_attempts"]);
         assert_eq!(spent, (&json!(0.2), &json!(1)), "{output}");
     }
 }
@@ -173,12 +173,12 @@ wf                                  6 turns      $2.00  100 %  $0.60 of it estim
         json!({
             "version": 1, "run_id": null, "since": null, "by": "state", "prices": "list",
             "prices_as_of": raymond_core::prices::PRICES_AS_OF,
-            "turns": 0, "spent_usd": 0.0, "estimated_usd": 0.0, "unpriced_turns": 0, "rows": [],
+            "turns": 0, "spent_usd": 0.0, "estimated_usd": 0.0, "unpriced_attempts": 0, "rows": [],
             "rehearsed": {
-                "turns": 6, "spent_usd": 2.0, "estimated_usd": 0.6, "unpriced_turns": 0,
+                "turns": 6, "spent_usd": 2.0, "estimated_usd": 0.6, "unpriced_attempts": 0,
                 "rows": [
-                    { "name": "REVIEW.md", "backend": "scripted", "turns": 4, "spent_usd": 1.4, "estimated_usd": 0.6, "unpriced_turns": 0 },
-                    { "name": "START.md", "backend": "scripted", "turns": 2, "spent_usd": 0.6, "estimated_usd": 0.0, "unpriced_turns": 0 },
+                    { "name": "REVIEW.md", "backend": "scripted", "turns": 4, "spent_usd": 1.4, "estimated_usd": 0.6, "unpriced_attempts": 0 },
+                    { "name": "START.md", "backend": "scripted", "turns": 2, "spent_usd": 0.6, "estimated_usd": 0.0, "unpriced_attempts": 0 },
                 ],
             },
         })

@@ -201,6 +201,14 @@ fn unreadable_runs_are_deleted_only_by_name() {
         hint: try again in a minute",
     );
     project.never_started("empty");
+    let damaged = project.read(".raymond/runs/one-bad/journal.jsonl");
+    let record = damaged.find('\n').unwrap() + 20;
+    let damaged = format!("{}?{}", &damaged[..record], &damaged[record + 1..]);
+    project.write(".raymond/runs/one-bad/journal.jsonl", damaged);
+    project.raymond("prune one-bad").mentions(
+        7,
+        &["its first record is damaged", "then delete /project/.raymond/runs/one-bad"],
+    );
     project.write(".raymond/runs/foreign/journal.jsonl", "not ours\n");
     let output = project.raymond("prune empty one-good");
     assert_eq!(actions(&output), ["deleted empty never started", "deleted one-good completed"]);

@@ -95,6 +95,15 @@ fn loop_ends_as_soon_as_the_command_passes() {
     let command = "echo x >> log; test $(wc -l < log) = 3";
     ralph(&project, "", Some(command)).prints("\n").mentions(0, &["path     (PROMPT → UNTIL) ×3"]);
     let project = prompted("PROMPT: x\n");
+    ralph(&project, "", Some("if")).prints("").mentions(
+        2,
+        &["raymond: bash cannot read the command of --until: exit status 2: ", "syntax error"],
+    );
+    ralph(&project, "--reminders 2", None).says(
+        2,
+        "raymond: --reminders has no effect on a loop: \
+         each iteration is one agent in a fresh conversation",
+    );
     ralph(&project, "", Some("no-such-program --all")).prints("").says(
         2,
         "raymond: could not find the program `no-such-program` of --until
@@ -130,10 +139,10 @@ fn result_counts_once_the_command_passes() {
             "{first}
             main             starts at PROMPT.md
             main             PROMPT.md → UNTIL.sh (result)
-            main             the result of iteration 1 does not count: exit status 3
+            main             the result of iteration 1 does not count: exit status 3: on stderr
             main             UNTIL.sh → PROMPT.md #2 (reset)
             main             PROMPT.md → UNTIL.sh #2 (result)
-            main             the result of iteration 2 does not count: exit status 3
+            main             the result of iteration 2 does not count: exit status 3: on stderr
             main             UNTIL.sh → PROMPT.md #3 (reset)
             main             PROMPT.md → UNTIL.sh #3 (result)
             main             ended

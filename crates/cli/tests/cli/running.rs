@@ -70,7 +70,7 @@ fn json_is_one_value_on_stdout() {
             "version": 1, "run_id": "r", "workflow": "/project/wf", "status": "completed",
             "why": "main ended with a result", "next_command": "raymond show r", "left_running": [],
             "spent_usd": 0.02, "budget_usd": 10.0, "started_at": "", "updated_at": "",
-            "visits": 3, "turns": 3, "paid_turns": 2, "unpriced_turns": 0, "estimated_usd": 0.0, "denied": [], "agents": [], "ended": 1,
+            "visits": 3, "turns": 3, "paid_turns": 2, "unpriced_attempts": 0, "estimated_usd": 0.0, "denied": [], "agents": [], "ended": 1,
             "rehearsed_usd": 0.02, "reserved_usd": 0.0, "owner": null,
             "tally": { "running": 0, "queued": 0, "waiting": 0, "interrupted": 0, "workers": { "done": 0, "failed": 0, "total": 0 } },
             "backends": [{ "backend": "scripted", "turns": 2, "spent_usd": 0.02 }],
@@ -398,4 +398,11 @@ fn only_a_completed_run_prints_its_result() {
         project.raymond(&format!("wait {run}")).prints("half\n");
         project.raymond(&format!("attach {run}")).prints("half\n");
     }
+}
+
+#[test]
+fn scripts_find_raymond_without_path() {
+    let script = "case $PATH in /usr/bin:/bin:*) raymond emit result \"$(type -p bash)\" ;; esac";
+    let project = Project::of(&[("wf/START.sh", script)]).with("PATH", "/usr/bin:/bin");
+    project.raymond("run wf --quiet").prints("/usr/bin/bash\n");
 }

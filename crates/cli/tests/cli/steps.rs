@@ -110,6 +110,12 @@ fn var_flags_override_variables_of_the_document() {
     );
     wrong("--var x", "raymond: --var \"x\" is not of the form NAME=TEXT or NAME:=JSON");
     wrong("--var x=1 --var x:=2", "raymond: --var x is given twice");
+    wrong(
+        "--var kept=false",
+        "flow.json: error: `kept` is true or false in the document, but the --var is a text [wrong-type]
+        hint: --var kept:=false
+        raymond: the workflow has a mistake",
+    );
 }
 
 #[test]
@@ -325,6 +331,27 @@ fn edited_document_continues_with_all_results() {
     let adopted = project.events("r", "definition_adopted");
     assert_eq!(adopted.len(), 1);
     assert_eq!(project.raymond("wait r").json()["ask"]["json"], json!(7));
+}
+
+#[test]
+fn edited_document_reports_only_what_it_runs() {
+    let document = |last: &str| {
+        format!(
+            r#"{{ "steps": [ {{ "id": "each", "kind": "forEach", "listPath": "$.vars.items",
+              "itemVar": "i", "parallel": true, "onError": "collect", "body": [
+              {{ "id": "try", "kind": "exec", "shell": "test {{{{locals.i}}}} != 2" }} ] }},
+              {{ "id": "last", "kind": "exec", "shell": "{last}" }} ],
+              "vars": {{ "items": [1, 2, 3] }} }}"#
+        )
+    };
+    let project = Project::of(&[("flow.json", &document("exit 1"))]);
+    project.raymond("run flow.json --run-id r").mentions(1, &["failed: main failed at last"]);
+    project.write("flow.json", document("echo end"));
+    let resumed = project.raymond("resume r --with-current");
+    resumed.mentions(0, &["every step is done; 1 failure was collected"]);
+    assert!(!resumed.stderr.contains("each"), "no iteration runs again: {resumed:?}");
+    let status = project.raymond("status r");
+    assert!(status.stdout.contains("3 of 3 workers done"), "{status:?}");
 }
 
 #[test]

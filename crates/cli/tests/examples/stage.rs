@@ -17,6 +17,7 @@ pub(crate) struct ExampleRun {
 }
 
 /// How an example ends.
+#[derive(Clone, Copy)]
 pub(crate) enum Expected {
     /// A workflow prints a result.
     Prints(&'static str),

@@ -185,7 +185,7 @@ impl ProblemCode {
             Self::UnknownStep => "a path or `inputFrom` names a step that does not exist",
             Self::UnknownResult => "a path names a result that its step never has, such as `json`",
             Self::UnusableStep => {
-                "the step of `inputFrom` has no JSON result before this step runs"
+                "`inputFrom` names a step without JSON, or one that does not run before this step"
             }
             Self::EscapingPath => {
                 "the path of a file is empty, absolute, or leads out of the workspace"

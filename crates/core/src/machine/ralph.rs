@@ -15,13 +15,16 @@ use crate::run::outcome::Finished;
 use crate::run::program::{Ralph, UNTIL};
 use crate::run::warning::Warning;
 use crate::scheduler::Lane;
-use crate::text::CommandPhrase;
+use crate::text::{CommandPhrase, excerpt};
 use crate::value::Value;
 use crate::workflow::OnDenied;
 
 use super::revival;
 use super::tags::result::end;
 use crate::agent::{Agent, AgentStatus, Session};
+
+/// Characters of a line of output in a warning, so that the warning fits two lines of a terminal.
+const SHOWN: usize = 120;
 
 /// Decides what follows when a turn of the loop ends with a text.
 pub(crate) fn finished(
@@ -136,8 +139,12 @@ pub(crate) fn failed(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, 
     let iteration = Ralph::iterations(agent);
     match (&ralph.until, decision.lane(&agent.visit.location)) {
         (Some(command), Lane::Script) => {
-            let (why, output) = explained(&failure);
-            let report = format!("{} did not pass: {why}\n\n{output}", CommandPhrase(command));
+            let (status, output) = explained(&failure);
+            let report = format!("{} did not pass: {status}\n\n{output}", CommandPhrase(command));
+            let why = match output.lines().map(str::trim).rfind(|line| !line.is_empty()) {
+                Some(last) => format!("{status}: {}", excerpt(last, SHOWN)),
+                None => status,
+            };
             let warning = match agent.visit.input {
                 Some(_) => Warning::ResultRefused { iteration, why },
                 None => Warning::NotPassed { iteration, why },

@@ -51,14 +51,14 @@ pub enum Warning {
     ResultRefused {
         /// The iteration, from 1.
         iteration: u32,
-        /// `exit status 1`
+        /// `exit status 1: 2 tests failed`
         why: String,
     },
     /// The command did not pass after an iteration without a result.
     NotPassed {
         /// The iteration, from 1.
         iteration: u32,
-        /// `exit status 1`
+        /// `exit status 1: 2 tests failed`
         why: String,
     },
     /// The loop ended without a result.

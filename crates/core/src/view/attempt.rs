@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn partial_cost_shows_unpriced_turns() {
+    fn partial_cost_shows_unpriced_attempts() {
         let check = |cost: Cost, expected: &str| {
             let mut play = Play::new(prompts(&["A.md"])).started();
             play.costs(cost).says("main", "<result>x</result>");

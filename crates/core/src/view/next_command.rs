@@ -211,12 +211,9 @@ fn needed(run: &Run, states: States) -> Vec<Change> {
 
 /// Returns the state that failed, if a repetition would probably fail in the same way.
 pub(super) fn failed_state<'a>(agent: &'a Agent, failure: &Failure) -> Option<&'a StateName> {
-    match failure {
-        Failure::Protocol { .. } | Failure::Turn(TurnFailure::Script { .. }) => {
-            agent.visit.location.state()
-        }
-        _ => None,
-    }
+    let repeats =
+        matches!(failure, Failure::Protocol { .. } | Failure::Turn(TurnFailure::Script { .. }));
+    if repeats { agent.visit.location.state() } else { None }
 }
 
 /// Returns the rules for denied tools, if there are any.

@@ -12,11 +12,12 @@ mod row;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::agent::Agent;
 use crate::budget::{Basis, Micros};
 use crate::crayfish::call::Output;
+use crate::crayfish::key::Key;
 use crate::crayfish::state::StepEvent;
 use crate::ids::{AgentId, BackendName, RunId, TurnId};
 use crate::run::start::Start;
@@ -57,6 +58,8 @@ pub struct RunView {
     holds: BTreeMap<BackendName, Hold>,
     /// Outputs of the caller that no step has taken yet, by the name they were sent under.
     offers: BTreeMap<String, Output>,
+    /// Failures that were collected before the document was edited, and are reused.
+    settled: BTreeSet<Key>,
 }
 
 /// Whether a run continues or is stopping.
@@ -119,6 +122,7 @@ impl RunView {
             agents: run.agents.iter().map(row).collect(),
             holds: run.scheduler.holds.clone(),
             offers: run.program.steps().map(|steps| steps.offers.clone()).unwrap_or_default(),
+            settled: run.program.steps().map(|steps| steps.settled.clone()).unwrap_or_default(),
         }
     }
 
@@ -209,7 +213,7 @@ impl RunView {
                 Standing::Live | Standing::Held => live += 1,
             }
         }
-        let total = self.born.saturating_sub(1);
+        let total = self.born.saturating_sub(1).saturating_sub(self.totals.replaced_workers);
         WorkerCounts { done: total.saturating_sub(failed + live), failed, total }
     }
 
@@ -258,6 +262,7 @@ impl RunView {
             self.holds.remove(backend);
         } else if let Event::Stepped { event, .. } = event {
             self.note_offers(event);
+            self.note_settled(event);
         }
     }
 
@@ -308,6 +313,14 @@ impl RunView {
             self.course = Course::Stopping;
         } else if let Event::RunEnded { .. } = event {
             self.course = Course::Ended;
+        }
+    }
+
+    fn note_settled(&mut self, event: &StepEvent) {
+        if let StepEvent::Begun { settled, .. } = event {
+            self.settled.extend(settled.iter().cloned());
+        } else if let StepEvent::Done { key, .. } | StepEvent::Failed { key, .. } = event {
+            self.settled.remove(key);
         }
     }
 

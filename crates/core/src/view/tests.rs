@@ -314,7 +314,7 @@ fn a_whole_story_reads_well() {
       main       starts at PLAN.md
     . main       PLAN.md: turn 1
       main       PLAN.md → WORK.md (fork) · $0.10
-      main_test1 starts at TEST.sh
+      main_test1 starts at TEST.sh · item=1
     . main       WORK.md: turn 1
     . main_test1 TEST.sh: turn 1
     ! main       WORK.md: reminder 1: no tag: the output ends with "I am done."
@@ -485,12 +485,12 @@ fn loop_shows_its_iteration_and_restart_command() {
     . main       P.md: turn 1
       main       P.md → UNTIL.sh (reset) · $0.10
     . main       UNTIL.sh: turn 1
-    ! main       after iteration 1 the command did not pass: exit status 1
+    ! main       after iteration 1 the command did not pass: exit status 1: oh
       main       UNTIL.sh → P.md #2 (reset)
     . main       P.md: turn 1
       main       P.md → UNTIL.sh #2 (result) · $0.10
     . main       UNTIL.sh: turn 1
-    ! main       the result of iteration 2 does not count: exit status 1
+    ! main       the result of iteration 2 does not count: exit status 1: oh
     x main       UNTIL.sh: failed: 2 iterations, and `make check` never passed
       -          failed
     ");

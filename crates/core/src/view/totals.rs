@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Location;
 use crate::budget::{Basis, Charge, Micros};
+use crate::crayfish::state::StepEvent;
 use crate::failure::Failure;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::pairs;
@@ -46,6 +47,12 @@ pub struct Totals {
     /// The backends that its states may use; empty in old journals.
     #[serde(default)]
     pub may_ask: BTreeSet<BackendName>,
+    /// How many workers were ever spawned.
+    #[serde(default)]
+    workers: u64,
+    /// How many of them were branches of a document that has begun again since.
+    #[serde(default)]
+    pub(super) replaced_workers: u64,
     /// Turns that were paid, however they ended.
     #[serde(default)]
     pub paid: Spending,
@@ -112,6 +119,10 @@ impl Totals {
         } else if let Event::TurnQueued { lane: Lane::Prompt(backend), .. } = event {
             // An entry without turns: the backend was used, even if nothing is paid yet.
             self.backends.entry(backend.clone()).or_default();
+        } else if let Event::AgentSpawned { parent: Some(_), .. } = event {
+            self.workers += 1;
+        } else if let Event::Stepped { event: StepEvent::Begun { parent: None, .. }, .. } = event {
+            self.replaced_workers = self.workers;
         } else if let Event::StopRequested { by, .. } = event {
             self.stopper = Some(*by);
         } else if let Event::Warned { warning, .. } = event {

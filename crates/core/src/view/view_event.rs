@@ -95,6 +95,8 @@ pub enum ViewEvent {
         agent: AgentId,
         /// The place before; `None` at the first visit.
         from: Option<Location>,
+        /// The fork attributes of a worker at its first visit.
+        item: Option<String>,
         to: Location,
         /// How often the agent has entered the state, this time included.
         count: u32,

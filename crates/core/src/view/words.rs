@@ -120,10 +120,11 @@ pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Opti
         ViewEvent::Asked(place) => plain(place, &"asks a question"),
         ViewEvent::AskAnswered { place, by } => plain(place, &format_args!("{by} answered")),
 
-        ViewEvent::VisitEntered { agent, from, to, count, transition, bill } => {
-            let text = match from {
-                None => format!("starts at {to}"),
-                Some(from) => {
+        ViewEvent::VisitEntered { agent, from, item, to, count, transition, bill } => {
+            let text = match (from, item) {
+                (None, None) => format!("starts at {to}"),
+                (None, Some(item)) => format!("starts at {to} · {item}"),
+                (Some(from), _) => {
                     let transition = transition.as_ref();
                     format!("{from} → {}{}", entry(to, *count, transition), bill.words(naming))
                 }

@@ -116,7 +116,15 @@ impl Plan {
                 continue;
             }
             plan.to_delete.push(match examine(project, &run) {
-                Examined::Readable(seen) | Examined::Damaged(seen) => {
+                Examined::Damaged(_) => {
+                    let place = project.paths(&run).directory.display().to_string();
+                    let why = "its first record is damaged, so its processes and files are unknown";
+                    return Err(Failure::environment(format!("could not delete {run}: {why}"))
+                        .hint(format!(
+                            "end its processes with `raymond doctor --fix`, then delete {place}"
+                        )));
+                }
+                Examined::Readable(seen) => {
                     if rule::named(seen.status) == Fate::Driven {
                         return Err(driven(&run));
                     }

@@ -146,7 +146,7 @@ fn last_iteration_ends_the_loop() {
     play.says("main", "<result>x</result>");
     assert_snapshot!(play.fails("main", script()), @r#"
     fail main.6.1 #1: script: exit status 1: 2 tests failed
-    warn main: the result of iteration 3 does not count: exit status 1
+    warn main: the result of iteration 3 does not count: exit status 1: 2 tests failed
     main fails: 3 iterations, and `make check` never passed
     ended: Failed
     "#);
@@ -187,7 +187,7 @@ fn failed_command_is_explained_to_the_next_iteration() {
     };
     check(
         script(),
-        "warn main: the result of iteration 1 does not count: exit status 1\n",
+        "warn main: the result of iteration 1 does not count: exit status 1: 2 tests failed\n",
         "`make check` did not pass: exit status 1\n\n2 tests failed",
     );
     check(
@@ -388,7 +388,7 @@ fn command_runs_after_every_iteration() {
     ");
     assert_snapshot!(play.fails("main", script()), @r#"
     fail main.2.1 #1: script: exit status 1: 2 tests failed
-    warn main: after iteration 1 the command did not pass: exit status 1
+    warn main: after iteration 1 the command did not pass: exit status 1: 2 tests failed
     main reset: fresh
     main enters P.md (2) as visit 3 with "`make check` did not pass: exit status 1\n\n2 tests failed"
     queue main.3.1 at 2 for claude: fresh main.3.1

@@ -117,7 +117,10 @@ pub(super) fn fail_again(decision: &mut Decision<'_>, agent: &Agent, key: Key) {
     };
     let message = text("message").or_else(|| text("error")).unwrap_or_default();
     let stuck = Stuck::new(code.unwrap_or(ErrorCode::ExecFailed), key, message);
-    visit(decision, agent, &stuck.key);
+    // If the loop collects the failure again, nothing happens at the step, so it gets no visit.
+    if reach(decision, agent) == Reach::Run {
+        visit(decision, agent, &stuck.key);
+    }
     fail(decision, agent, stuck, known);
 }
 

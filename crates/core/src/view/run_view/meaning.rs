@@ -94,12 +94,7 @@ impl RunView {
                 fault: fault.clone(),
                 reminder: *reminder,
             },
-            Event::AgentEnded { agent, result } => ViewEvent::AgentEnded {
-                agent: agent.clone(),
-                result: result.clone(),
-                program: self.program.clone(),
-                bill: self.bill(agent),
-            },
+            Event::AgentEnded { agent, result } => self.agent_ended(agent, result)?,
             Event::AgentFailed { agent, failure, kept } => ViewEvent::AgentFailed {
                 place: self.place(agent),
                 failure: failure.clone(),
@@ -154,10 +149,23 @@ impl RunView {
         Some(ViewEvent::VisitEntered {
             agent: agent.clone(),
             from: row.summary.place(),
+            item: row.item().filter(|_| row.summary.location.is_none()),
             to: location.clone(),
             count,
             transition: row.summary.transition.clone(),
             bill: row.bill(),
+        })
+    }
+
+    /// Returns the meaning of an end. The branch of an iteration without a visit only reused
+    /// results, or had nothing to do.
+    fn agent_ended(&self, agent: &AgentId, result: &Value) -> Option<ViewEvent> {
+        let has_visits = self.row(agent).is_none_or(|row| row.summary.location.is_some());
+        (has_visits || *agent == AgentId::main()).then(|| ViewEvent::AgentEnded {
+            agent: agent.clone(),
+            result: result.clone(),
+            program: self.program.clone(),
+            bill: self.bill(agent),
         })
     }
 
@@ -169,9 +177,13 @@ impl RunView {
         {
             return self.refused(agent, key, *attempt, errors);
         }
-        if let StepEvent::Done { stored, .. } = event
+        if let StepEvent::Done { key, stored } = event
             && !stored.ok
         {
+            // Collected, and shown, before the document was edited.
+            if self.settled.contains(key) {
+                return None;
+            }
             let failure = self.row(agent).and_then(|row| row.summary.turn_failure.as_ref());
             let why = failure.map(ToString::to_string).or_else(|| message(stored));
             return Some(ViewEvent::FailureCollected { place: self.place(agent), why });

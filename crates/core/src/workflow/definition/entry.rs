@@ -57,7 +57,17 @@ impl Definition {
         };
         let message = format!("there is no entry state 1_START or START: {found}");
         let error = Diagnostic::error("no-entry", message);
-        error.hint("add START.md, or name the state to start with (not in an archive)")
+        let is_lower = |state: &&&State| {
+            let stem = state.name.stem();
+            !ENTRIES.contains(&stem) && ENTRIES.iter().any(|entry| entry.eq_ignore_ascii_case(stem))
+        };
+        match all.iter().find(is_lower) {
+            Some(State { name, .. }) => {
+                let entry = name.as_str().replace(name.stem(), &name.stem().to_uppercase());
+                error.hint(format!("rename {name} to {entry}"))
+            }
+            None => error.hint("add START.md, or name the state to start with (not in an archive)"),
+        }
     }
 }
 

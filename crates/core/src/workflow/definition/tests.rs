@@ -61,6 +61,10 @@ fn several_or_no_entries_are_named() {
     error: there is no entry state 1_START or START: 1_START.bat cannot be run on this platform [no-entry]
       hint: add START.md, or name the state to start with (not in an archive)
     ");
+    insta::assert_snapshot!(unix(&["A.md", "start.md"]), @r"
+    error: there is no entry state 1_START or START: found A.md, start.md [no-entry]
+      hint: rename start.md to START.md
+    ");
     insta::assert_snapshot!(unix(&["notes.txt", "README.md"]), @r"
     error: there is no entry state 1_START or START: there are no states at all [no-entry]
       hint: add START.md, or name the state to start with (not in an archive)
