@@ -57,7 +57,7 @@ pub(crate) struct Emit {
     /// Drop all pending returns: the only value is `clear` (reset)
     #[arg(long, value_name = "clear")]
     pub(crate) stack: Option<String>,
-    /// Let the agent fail with the text as the reason (result)
+    /// Return a failure, with the text as the reason (result)
     #[arg(long, value_name = "failed")]
     pub(crate) status: Option<String>,
     /// Add any other attribute, such as a variable of a worker (repeatable)

@@ -175,7 +175,7 @@ fn check_resume(run: &LongRun, wanted: usize, most: u64) -> usize {
         begun.elapsed().as_millis(),
         resumed.own
     );
-    tally::count("load", "events of one journal", events as u64);
+    tally::count("load", "events of two journals", events as u64);
     tally::count("load", "records of one journal", records.len() as u64);
     assert_eq!(project.read("log"), "x\nx\n", "what was in flight was repeated, once");
     assert!(looked.own.max(resumed.own) < most, "{looked:?}, {resumed:?}");
