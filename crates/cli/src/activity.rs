@@ -19,6 +19,9 @@ pub(crate) fn describe(row: &AgentRow, doing: &Doing, now: Timestamp, zone: &Tim
             format!("tries again in {}", age(between(now, *until)))
         }
         Doing::Waiting(Wait::Workers) => "waits until workers end".to_owned(),
+        Doing::Waiting(Wait::Time { until, then }) => {
+            format!("waits until {}, then {then}", time_at(*until, now, zone))
+        }
         Doing::Waiting(Wait::Answer) => "waits for an answer".to_owned(),
         Doing::Waiting(Wait::Quota(backend, until)) => {
             format!("usage limit of {backend} until {}", time_at(*until, now, zone))

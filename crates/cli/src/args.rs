@@ -17,6 +17,7 @@ mod projects;
 mod reference;
 mod run;
 mod stop;
+mod tend;
 
 use clap::{Parser, Subcommand};
 use deferred::Deferred;
@@ -31,6 +32,7 @@ pub(crate) use overview::{names_a_command, with_overview};
 pub(crate) use projects::{AddProject, ForgetProject, Projects, ProjectsCommand};
 pub(crate) use run::{BackgroundFlags, OutputFlags, Ralph, Resume, Run, Steps};
 pub(crate) use stop::{Cancel, Stop};
+pub(crate) use tend::Tend;
 
 /// The version with commit and date: `0.1.0 (b0c1149 2026-11-15)`.
 const VERSION: &str = env!("BUILT_FROM");
@@ -47,12 +49,23 @@ Exit codes:
   1  failed
   2  usage error, invalid workflow or unknown run
   3  waiting for a person
-  4  usage limit reached, with --no-wait
+  4  waiting for a time or a usage limit, with --no-wait
   5  over budget
   6  another process drives the run
   7  machine: disk, permissions, no usable backend, damaged journal
   8  cancelled
   129, 130, 143  ended by SIGHUP; by Ctrl-C or stop; by SIGTERM";
+
+/// The end of `raymond tend --help`.
+const TEND_HELP: &str = "\
+Examples:
+  raymond tend
+  */5 * * * * cd PROJECT && raymond tend --once    (in a crontab)
+
+Exit codes:
+  0  with --once: every due run was continued, or the reason printed
+  6  another `raymond tend` is at work in this project
+  129, 130, 143  ended by SIGHUP, Ctrl-C or SIGTERM";
 
 /// The end of `raymond replay --help`.
 const REPLAY_HELP: &str = "\
@@ -105,6 +118,9 @@ pub(crate) enum Command {
     /// Continue a run that stopped, failed or reached its cap
     #[command(after_help = "Example:\n  raymond resume @last --budget 25")]
     Resume(Deferred<Resume>),
+    /// Continue waiting runs as soon as their time has come
+    #[command(after_help = TEND_HELP)]
+    Tend(Deferred<Tend>),
     /// Show the status of a run and the next command
     #[command(after_help = "Example:\n  raymond status review-20260102-3c0f9a --json")]
     Status(Deferred<RunArgument>),

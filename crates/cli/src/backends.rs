@@ -254,11 +254,11 @@ fn check_replies(
                 if reachable.definition.steps.is_some() { "an agent step" } else { "a prompt" };
             let message =
                 format!("{} is {what} but the scripted backend has no replies", state.name);
-            Err(Failure::environment(message).hint("pass them with --replies FILE"))
+            Err(Failure::usage(message).hint("pass them with --replies FILE"))
         }
         (None, None) if may_ask && settings.backend.as_str() == scripted::NAME => {
             let message = "the scripted backend has no replies";
-            Err(Failure::environment(message).hint("pass them with --replies FILE"))
+            Err(Failure::usage(message).hint("pass them with --replies FILE"))
         }
         (Some(_), None) if !asked.is_empty() && has_same_origin(config) => {
             let said = match reachable.definition.steps {
@@ -267,7 +267,8 @@ fn check_replies(
             };
             let backend = &settings.backend;
             let message = format!("`--replies` would be unused: the backend is {backend}{said}");
-            let hint = format!("remove `backend` ({}) to play the replies", settings.backend);
+            let hint =
+                "leave out --backend, or `backend` in the configuration, to play the replies";
             Err(Failure::usage(message).hint(hint))
         }
         (Some(_) | None, _) => Ok(()),

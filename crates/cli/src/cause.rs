@@ -51,7 +51,7 @@ fn hint_text(hint: &Hint, run: &RunId) -> String {
             "first let `then` of {limited} name a state that {backend} answers, or raise its `max_visits`"
         ),
         Hint::FixReason { location } => {
-            format!("fix the reason first; a resume repeats {location}")
+            format!("fix the reason first; a resume only repeats {location}")
         }
         Hint::CheckScript { location } => {
             format!("check first what it did; a resume runs {location} again")
@@ -60,6 +60,7 @@ fn hint_text(hint: &Hint, run: &RunId) -> String {
         Hint::FixPrompt { state } => {
             format!("first correct {state}; a resume pays for another turn of it")
         }
+        Hint::FixReply { state } => format!("first correct the reply for {state} in the replies"),
         Hint::FixStart => "first fix what could not start".to_owned(),
         Hint::RaiseStepBudget { step } => format!("first raise the `budget` of {step}"),
         Hint::FixDocument { document } => format!("first fix {document}"),

@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
-use raymond_core::text::nearest;
+use raymond_core::text::{nearest, quoted};
 
 use crate::args::{Arguments, names_a_command, with_overview};
 use crate::failure::{Failure, USAGE};
@@ -23,12 +23,19 @@ fn commands() -> Vec<String> {
     names.chain(["help"]).map(str::to_owned).collect()
 }
 
-/// Inserts `run` if the first argument is a workflow: `raymond WORKFLOW …`.
+/// Inserts `run` if the first argument is a workflow or a flag of `run`: `raymond WORKFLOW …`.
 pub(crate) fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
     let first = words.get(1).map(|word| word.to_string_lossy().into_owned());
-    let names_a_workflow = first.is_some_and(|word| {
-        !word.starts_with('-')
+    // With a command behind the flags, their order is the mistake, which the parser reports.
+    let other = words.iter().skip(1).map(|word| word.to_string_lossy());
+    let other = other.into_iter().find(|word| !word.starts_with('-'));
+    let is_flag_of_run = first.as_deref().is_some_and(|word| {
+        word.starts_with("--") && !["--", "--help", "--version"].contains(&word)
+    }) && !other.is_some_and(|word| names_a_command(&word));
+    let names_a_workflow = is_flag_of_run
+        || first.is_some_and(|word| {
+            !word.starts_with('-')
             // A mistyped path must reach `run`, which suggests a workflow; a bare word may be a
             // mistyped command.
             && (std::path::Path::new(&word).exists()
@@ -38,7 +45,7 @@ pub(crate) fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
             // A folder may have the name of a command; the command wins, and `./name` means the
             // folder.
             && !commands().contains(&word)
-    });
+        });
     if names_a_workflow {
         words.insert(1, "run".into());
     }
@@ -75,7 +82,9 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
             error.print().ok();
             ExitCode::SUCCESS
         }
-        (ErrorKind::UnknownArgument, _) if let Some(failure) = replaced_flag(error) => {
+        (ErrorKind::UnknownArgument, _)
+            if let Some(failure) = replaced_flag(error).or_else(|| second_text(error)) =>
+        {
             failure.print();
             ExitCode::from(failure.code)
         }
@@ -116,6 +125,20 @@ fn replaced_flag(error: &clap::Error) -> Option<Failure> {
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
     let (flag, hint) = REPLACED_FLAGS.iter().find(|(replaced, _)| replaced == flag)?;
     Some(Failure::usage(format!("there is no flag `{flag}`")).hint(*hint))
+}
+
+/// Advises a user who typed a text behind the workflow, as other agents take it.
+fn second_text(error: &clap::Error) -> Option<Failure> {
+    use clap::error::{ContextKind, ContextValue};
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
+    let words: Vec<OsString> = with_run(std::env::args_os());
+    let starts = words.get(1).is_some_and(|command| command == "run" || command == "ralph");
+    let is_text = !word.starts_with('-') && starts;
+    let word = quoted(&redacted(word));
+    is_text.then(|| {
+        Failure::usage(format!("unexpected argument {word}"))
+            .hint(format!("to pass a text to the first state: --input {word}"))
+    })
 }
 
 fn mistyped(word: &str, typed: impl Iterator<Item = OsString>) -> Failure {

@@ -26,6 +26,7 @@ pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod stop;
+pub(crate) mod tend;
 pub(crate) mod wait;
 pub(crate) mod why;
 

@@ -29,6 +29,7 @@ use keys::{KEYS, NamedKey};
 
 pub(crate) use flags::{repeated_flags, with_unchanged_default};
 pub(crate) use keys::Layer;
+pub(crate) use kind::count_from_one;
 pub(crate) use layer::Sourced;
 pub(crate) use row::Row;
 pub(crate) use setting::RunFlag;
@@ -67,10 +68,20 @@ enum ConfigScope {
 
 /// Returns the paths of all configuration files, existing or not; later ones win.
 fn files(project: &Project) -> impl Iterator<Item = (ConfigScope, PathBuf)> {
-    let person = paths::user_directory("XDG_CONFIG_HOME", ".config")
-        .map(|home| (ConfigScope::User, home.join("raymond").join("config.toml")));
+    let person = user_path().map(|path| (ConfigScope::User, path));
     let of_project = (ConfigScope::Project, project.root.project().join("raymond.toml"));
     person.into_iter().chain([of_project])
+}
+
+fn user_path() -> Option<PathBuf> {
+    let home = paths::user_directory("XDG_CONFIG_HOME", ".config")?;
+    Some(home.join("raymond").join("config.toml"))
+}
+
+/// Names the configuration file of the user, for messages.
+fn user_file() -> String {
+    let path = user_path().map(|path| paths::below_home(&path));
+    path.unwrap_or_else(|| "the configuration of the user".to_owned())
 }
 
 /// A configuration file for display.

@@ -16,7 +16,7 @@ use raymond_core::value::Value;
 use raymond_core::view::attempt::Attempt;
 use raymond_core::view::denied::{Denied, Group};
 use raymond_core::view::plan::Open;
-use raymond_core::view::run_view::{AgentCounts, AgentRow, Doing, Standing, WorkerCounts};
+use raymond_core::view::run_view::{AgentCounts, AgentRow, Doing, Standing, Wait, WorkerCounts};
 use raymond_core::view::summary::PendingCall;
 use raymond_core::view::view_event::ProgramKind;
 use raymond_core::view::words::preview;
@@ -130,6 +130,7 @@ pub(crate) fn plan(run: &RunId, plan: &Plan, states: Option<&str>) -> serde_json
         "adopting": adopted.count(),
         "continuing": continuing.count(),
         "repeating": plan.repeating(),
+        "waiting": plan.waiting,
         "turns": plan.open.iter().map(turn).collect::<Vec<_>>(),
         "states": states,
         "backends": plan.backends().into_iter().map(backend).collect::<Vec<_>>(),
@@ -168,6 +169,7 @@ fn agent(view: &RunView, id: &AgentId, row: &AgentRow) -> serde_json::Value {
     let status = match row.standing() {
         Standing::Live => "live",
         Standing::Held => "waiting: agents",
+        Standing::Parked => "waiting: time",
         Standing::Failed => "failed",
     };
     json!({
@@ -189,6 +191,10 @@ fn agent(view: &RunView, id: &AgentId, row: &AgentRow) -> serde_json::Value {
             Doing::Nothing => None,
         },
         "since": row.summary.since.to_string(),
+        "waits_until": match &row.doing {
+            Doing::Waiting(Wait::Time { until, .. }) => Some(until.to_string()),
+            _ => None,
+        },
         "attributes": attributes(row),
         "spent_usd": row.summary.spent.dollars(),
         "turn": row.attempt.as_ref().map(turn),

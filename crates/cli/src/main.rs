@@ -83,6 +83,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Run(run) => commands::run::run(*run.0),
         Command::Ralph(ralph) => commands::ralph::ralph(*ralph.0),
         Command::Resume(resume) => commands::resume::resume(&resume),
+        Command::Tend(tend) => commands::tend::tend(&tend),
         Command::Status(look) => commands::status::status(&look),
         Command::Show(show) => commands::show::show(&show),
         Command::Why(look) => commands::why::why(&look),

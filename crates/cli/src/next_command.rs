@@ -4,6 +4,7 @@
 //! flags of the start.
 
 use raymond_core::crayfish::VariableProblem;
+use raymond_core::run::settings::Pinning;
 use raymond_core::run::start_flags::StartFlags;
 use raymond_core::run::{Program, Ralph, Run, Settings};
 use raymond_core::text::quoted;
@@ -79,7 +80,7 @@ fn call(target: CallTarget) -> &'static str {
 fn start(run: &Run, ledger: &Ledger) -> String {
     let Run { workflow, program, settings, .. } = run;
     let (verb, loop_flags) = match program {
-        Program::States | Program::Steps(_) => ("run", Vec::new()),
+        Program::States | Program::Steps(_) => ("run", unpinned(settings).into_iter().collect()),
         Program::Ralph(ralph) => ("ralph", loop_flags(ralph, settings)),
     };
     let mut words = format!("raymond {verb} {}", quoted(&redacted(workflow)));
@@ -106,6 +107,12 @@ fn program_flags(settings: &Settings) -> Vec<RunFlag> {
     let vars =
         settings.vars.iter().map(|(name, value)| flag_with("var", format!("{name}={value}")));
     workspace.chain(schemas).chain(vars).collect()
+}
+
+/// Returns the flag of a run that reads its states at every visit. A loop does so without a flag.
+fn unpinned(settings: &Settings) -> Option<RunFlag> {
+    let is_unpinned = settings.definition == Pinning::Unpinned;
+    is_unpinned.then(|| RunFlag { name: "unpinned".to_owned(), value: None })
 }
 
 /// Returns the flag with the input, if the run has one.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use raymond_core::ids::RunId;
 use raymond_core::run::Record;
+use raymond_core::view::gave_up;
 use raymond_engine::discard::{self, Traces};
 use raymond_engine::inspect::{self, InspectError, Inspection};
 use raymond_engine::project::Project;
@@ -178,7 +179,9 @@ pub(crate) fn only_unfinished(project: &Project) -> Result<RunId, Failure> {
     let unfinished: Vec<RunId> = all
         .looks
         .into_iter()
-        .filter(|look| look.status.is_unfinished() && look.owner.is_none())
+        .filter(|look| {
+            look.status.is_unfinished() && look.owner.is_none() && !gave_up(&look.head.run)
+        })
         .map(|look| look.header.run)
         .collect();
     match unfinished.as_slice() {
@@ -193,8 +196,10 @@ pub(crate) fn only_unfinished(project: &Project) -> Result<RunId, Failure> {
 }
 
 fn no_runs(project: &Project) -> Failure {
-    Failure::usage(no_runs_in(project.root.project()))
-        .hint("`raymond run WORKFLOW` starts one; `raymond init` writes a first workflow")
+    Failure::usage(no_runs_in(project.root.project())).hint(
+        "`raymond run WORKFLOW` starts one; `raymond list --all` shows the runs of your other \
+             projects",
+    )
 }
 
 /// Finds the run that started last, without folding every run.

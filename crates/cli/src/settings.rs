@@ -4,6 +4,7 @@
 //! them. Layers and their origins are in `config`; what a setting does is in `raymond_core::run`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use crate::health::{self, Finding};
 use raymond_core::capability::Capability;
@@ -18,6 +19,7 @@ use crate::backends;
 use crate::config::{Layer, Sourced};
 use crate::failure::Failure;
 use crate::paths::{self, absolute};
+use crate::workflows;
 
 /// Applies the values of a layer to the settings.
 pub(crate) fn apply_config(mut settings: Settings, asked: &Layer) -> Result<Settings, Failure> {
@@ -27,12 +29,23 @@ pub(crate) fn apply_config(mut settings: Settings, asked: &Layer) -> Result<Sett
     if let Some(file) = &asked.replies {
         // A pipe has no path that a later process could open; a new run keeps a copy.
         let is_kept = !paths::is_read_once(&file.value);
+        if !file.value.exists() && is_kept {
+            return Err(no_replies(&file.value));
+        }
         settings.replies = is_kept.then(|| absolute(&file.value)).transpose()?;
     }
     // Recorded in the run, so that a replay decides the same even if a later release changes the
     // catalog.
     settings.no_branch = backends::catalog().without(Capability::Branch).cloned().collect();
     Ok(settings)
+}
+
+fn no_replies(file: &Path) -> Failure {
+    let hint = match workflows::nearest_file(file) {
+        Some(near) => format!("did you mean {}?", near.display()),
+        None => "name a file that exists: --replies FILE".to_owned(),
+    };
+    Failure::usage(format!("could not find the replies {}", file.display())).hint(hint)
 }
 
 /// Returns a finding if the chosen backend does not exist.

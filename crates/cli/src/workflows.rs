@@ -185,6 +185,11 @@ pub(crate) fn nearest_prompt(path: &Path) -> Option<PathBuf> {
     nearest_of(path, |name, path| is_prompt(name) && path.is_file())
 }
 
+/// Finds the file beside `path` with the most similar name.
+pub(crate) fn nearest_file(path: &Path) -> Option<PathBuf> {
+    nearest_of(path, |name, path| !name.starts_with('.') && path.is_file())
+}
+
 /// Finds the document of steps beside `path` with the most similar name.
 pub(crate) fn nearest_document(path: &Path) -> Option<PathBuf> {
     nearest_of(path, |name, path| !name.starts_with('.') && is_document(path))

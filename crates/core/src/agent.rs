@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::few::Few;
 use crate::ids::{AgentId, BackendName, StateName};
 use crate::protocol::{ResultStatus, Tag};
+use crate::time::{Span, Timestamp};
 use crate::value::Value;
 
 /// A live or failed agent.
@@ -118,12 +119,27 @@ pub enum AgentStatus {
     Live,
     /// The agent's fork waits until workers end.
     Held(PendingTransition),
+    /// The agent is parked: its transition waits until something happens.
+    Parked(Parked),
     /// The agent failed. A kept transition is decided again when the agent is revived.
     Failed {
         failure: Failure,
         /// The transition of the last paid turn, if there is one.
         kept: Option<PendingTransition>,
     },
+}
+
+/// The wait of a parked agent. Meanwhile the agent has no turn, no slot and no budget share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parked {
+    /// The transition, which is decided again when the wait is over.
+    pub kept: PendingTransition,
+    /// The time at which the wait is over.
+    pub until: Timestamp,
+    /// The duration of a wait that was not given as a time.
+    // With it a resume notices that the clock was set back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<Span>,
 }
 
 /// A transition that was read but not taken. Deciding it again costs nothing.
@@ -134,6 +150,13 @@ pub struct PendingTransition {
     /// The existing directories that the tags name: the name as written, and the absolute path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub directories: BTreeMap<String, String>,
+}
+
+impl PendingTransition {
+    /// Returns the state that it enters; of several workers, the state of the first.
+    pub fn target(&self) -> &str {
+        self.tags.iter().find_map(Tag::target).map_or("", String::as_str)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
@@ -157,10 +180,10 @@ impl Agent {
         self.model.as_ref().filter(|_| self.model_of.as_ref().is_none_or(|of| of == backend))
     }
 
-    /// Returns whether the agent still takes part in the run; a held agent does.
+    /// Returns whether the agent still takes part in the run; a held or parked agent does.
     pub const fn is_live(&self) -> bool {
         match self.status {
-            AgentStatus::Live | AgentStatus::Held(_) => true,
+            AgentStatus::Live | AgentStatus::Held(_) | AgentStatus::Parked(_) => true,
             AgentStatus::Failed { .. } => false,
         }
     }

@@ -22,14 +22,15 @@ pub use batch::{Batch, batch};
 pub use effects::{effects, turn_spec};
 pub use refusal::Refusal;
 
-use crate::agent::SessionPlan;
+use crate::agent::{AgentStatus, Parked, SessionPlan};
 use crate::budget::{Basis, Charge, Micros};
 use crate::crayfish::name::StepId;
 use crate::failure::Failure;
 use crate::few::Few;
 use crate::ids::{AgentId, Nonce, TurnAttempt, TurnId};
+use crate::machine::waking;
 use crate::program;
-use crate::protocol::Notice;
+use crate::protocol::{Notice, Tag};
 use crate::scheduler::TurnPhase;
 use crate::steps;
 use crate::time::Timestamp;
@@ -78,7 +79,12 @@ pub fn decide(
             Ok(resume::resume(run, definition, at, &resumed.settings))
         }
         (Phase::Open, Input::Due) => Ok(due(run, definition, at)),
-        (Phase::Stopping(_) | Phase::Ended(_), Input::Due) => Ok(Vec::new()),
+        (Phase::Open, Input::Now) => {
+            let mut decision = Decision::new(run, definition, at);
+            waking::wake_all(&mut decision);
+            Ok(decision.events)
+        }
+        (Phase::Stopping(_) | Phase::Ended(_), Input::Due | Input::Now) => Ok(Vec::new()),
         (phase, Input::Stop { mode, by, key }) => {
             stop(run, phase, StopRequest { mode: *mode, by: *by, key })
         }
@@ -129,6 +135,7 @@ fn due(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
                     decision.requeue(&turn.id, Notice::Retried);
                 }
             }
+            Timer::Wake(agent) => waking::wake(&mut decision, agent),
             Timer::AskExpires(ask) => {
                 decision.push(Event::AskExpired { ask: ask.clone() });
                 let (agent, failure) = (ask.agent.clone(), Failure::Unanswered);
@@ -223,6 +230,13 @@ pub fn check_adoption(run: &Run, definition: &Definition) -> Result<(), Refusal>
             if !definition.states.contains_key(state) {
                 let (agent, state) = (agent.id.clone(), state.clone());
                 return Err(Refusal::StateGone { agent, state });
+            }
+        }
+        let AgentStatus::Parked(Parked { kept, .. }) = &agent.status else { continue };
+        for target in kept.tags.iter().filter_map(Tag::target) {
+            if definition.resolve(target).is_err() {
+                let (agent, state) = (agent.id.clone(), target.as_str().into());
+                return Err(Refusal::WaitGone { agent, state });
             }
         }
     }

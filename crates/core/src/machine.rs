@@ -2,9 +2,9 @@
 //!
 //! `states` reads the text of a finished turn, `transition` chooses its tags, and `tags` takes
 //! them. `work` returns what the turn of a state runs or sends. `limits` applies `max_visits`,
-//! `ralph` ends an iteration of a loop, and `revival` repeats a failed visit. The agents themselves
-//! are data in [`crate::agent`]; documents of steps are in [`crate::steps`]. Nothing here changes a
-//! run: all functions add events to a decision.
+//! `ralph` ends an iteration of a loop, `revival` repeats a failed visit, and `waking` ends a wait.
+//! The agents themselves are data in [`crate::agent`]; documents of steps are in [`crate::steps`].
+//! Nothing here changes a run: all functions add events to a decision.
 
 pub(crate) mod blocked;
 mod limits;
@@ -15,4 +15,5 @@ pub(crate) mod states;
 pub(crate) mod tags;
 pub(crate) mod transition;
 pub(crate) mod transition_context;
+pub(crate) mod waking;
 pub(crate) mod work;

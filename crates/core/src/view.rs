@@ -38,7 +38,7 @@ pub use costs::Costs;
 pub use denied::Denied;
 pub use ledger::Ledger;
 pub use next_command::{
-    CallTarget, Change, NextCommand, States, is_final, is_of_caller, next_command,
+    CallTarget, Change, NextCommand, States, gave_up, is_final, is_of_caller, next_command,
 };
 pub use path::RunPath;
 pub use place::place;

@@ -92,6 +92,9 @@ struct AgentEntry<'r> {
     stack: Vec<Caller<'r>>,
     status: &'static str,
     visits: &'r BTreeMap<StateName, u32>,
+    // Only for parked agents: the other keys are those that the first Raymond wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits_until: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -149,6 +152,7 @@ fn agent_entry(agent: &Agent) -> AgentEntry<'_> {
     let (status, failure) = match &agent.status {
         AgentStatus::Live => ("live", None),
         AgentStatus::Held(_) => ("waiting: agents", None),
+        AgentStatus::Parked(_) => ("waiting: time", None),
         AgentStatus::Failed { failure, .. } => ("failed", Some(failure.to_string())),
     };
     AgentEntry {
@@ -161,6 +165,10 @@ fn agent_entry(agent: &Agent) -> AgentEntry<'_> {
         stack: agent.stack.iter().map(caller).collect(),
         status,
         visits: &agent.visits,
+        waits_until: match &agent.status {
+            AgentStatus::Parked(parked) => Some(parked.until.to_string()),
+            AgentStatus::Live | AgentStatus::Held(_) | AgentStatus::Failed { .. } => None,
+        },
     }
 }
 

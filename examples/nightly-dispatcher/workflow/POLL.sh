@@ -11,7 +11,6 @@ read_issue() { gh issue view "$1" --json title,body --jq '.title + "\n\n" + .bod
 desk=".work/$RAYMOND_RUN_ID"
 grep -qsxF "$RAYMOND_VISIT" "$desk/looks" || echo "$RAYMOND_VISIT" >> "$desk/looks"
 look=$(wc -l < "$desk/looks")
-[ "$look" -eq 1 ] || sleep "$every"
 
 # If the tracker does not answer, this look finds no issues, and the night continues.
 issues=$(open_issues) || { echo "look $look: the tracker does not answer" >&2; issues=''; }
@@ -39,7 +38,7 @@ for issue in $issues; do
 done
 
 if [ "$look" -lt "$looks" ]; then
-  echo "$forks<goto>POLL</goto>"
+  echo "$forks<goto after=\"$every\">POLL</goto>"
 else
   echo "$forks<goto>REPORT</goto>"
 fi

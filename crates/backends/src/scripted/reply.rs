@@ -207,6 +207,10 @@ fn span(
     parse: fn(&str) -> Result<Span, BadSpan>,
 ) -> Result<Span, Rejected> {
     let place = node.span.clone();
+    if let Value::Whole(number) = node.value {
+        let message = format!("the unit is missing: write {number}s");
+        return Err(reader.reject("bad-duration", place, message));
+    }
     let text = text(reader, node)?;
     parse(&text).map_err(|error| reader.reject("bad-duration", place, format!("{error}")))
 }

@@ -57,6 +57,12 @@ pub(crate) struct Emit {
     /// Drop all pending returns: the only value is `clear` (reset)
     #[arg(long, value_name = "clear")]
     pub(crate) stack: Option<String>,
+    /// Wait this long: 90s, 10m, 2h or 7d (goto, reset)
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) after: Option<String>,
+    /// Wait until this time: 2026-11-18T07:00:00+01:00 (goto, reset)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) at: Option<String>,
     /// Return a failure, with the text as the reason (result)
     #[arg(long, value_name = "failed")]
     pub(crate) status: Option<String>,

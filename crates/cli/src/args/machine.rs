@@ -31,9 +31,9 @@ pub(crate) struct Doctor {
 
 #[derive(Debug, Args)]
 pub(crate) struct Prune {
-    /// Delete these runs, of any age [default: see --older-than]
+    /// Delete these runs, of any age and status [default: see --older-than]
     ///
-    /// A run that a process drives is refused.
+    /// Runs that could be resumed are deleted, too. A run that a process drives is refused.
     #[arg(value_name = "RUN", add = completion::any_run())]
     pub(crate) runs: Vec<String>,
     /// Delete runs without activity for at least this long [default: 30d]

@@ -7,7 +7,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser as _};
 
 use super::Schemas;
 use crate::completion;
-use crate::config::{Layer, with_unchanged_default};
+use crate::config::{Layer, count_from_one, with_unchanged_default};
 
 /// The amount and the format of the output.
 #[derive(Debug, Args, Default, Clone, Copy)]
@@ -117,7 +117,7 @@ pub(crate) struct Ralph {
     /// Run at most this many iterations [default: 50]
     ///
     /// If none of them succeeds, the run fails (exit code 1).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = count_from_one)]
     pub(crate) max_iterations: Option<u32>,
     /// Repeat the prompt until this bash command exits with code 0
     ///
@@ -151,6 +151,9 @@ pub(crate) struct Resume {
     /// Show the plan without resuming
     #[arg(long, conflicts_with = "truncate_to")]
     pub(crate) plan: bool,
+    /// End all waits of `after` and `at` at once
+    #[arg(long, conflicts_with = "plan")]
+    pub(crate) now: bool,
     /// Use the files as they are on disk, with your edits
     #[arg(long, conflicts_with = "pinned")]
     pub(crate) with_current: bool,
@@ -161,7 +164,7 @@ pub(crate) struct Resume {
     #[arg(long)]
     pub(crate) current_prices: bool,
     /// Run at most this many iterations in total (`ralph` only)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = count_from_one)]
     pub(crate) max_iterations: Option<u32>,
     /// Replace an owner on another host (only if that owner has ended)
     #[arg(long)]

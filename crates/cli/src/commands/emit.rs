@@ -27,6 +27,8 @@ pub(crate) fn emit(flags: &Emit) -> Result<u8, Failure> {
         ("cd", &flags.cd),
         ("model", &flags.model),
         ("stack", &flags.stack),
+        ("after", &flags.after),
+        ("at", &flags.at),
         ("status", &flags.status),
     ];
     // Names are trimmed when they are read, so that is how they are written.
@@ -66,7 +68,7 @@ fn body_and_input(
 /// Reads a text. Bytes that are not UTF-8 are replaced, as in the output of a script.
 fn read(path: &Path) -> Result<String, Failure> {
     let bytes = documents::read_file(path).map_err(|error| {
-        Failure::environment(format!("could not read {}: {error}", path.display()))
+        Failure::usage(format!("--input-file: could not read {}: {error}", path.display()))
     })?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

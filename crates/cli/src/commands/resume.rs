@@ -11,6 +11,7 @@ mod preflight;
 use raymond_backends::contract::AttachResult;
 use raymond_backends::process::{Identity, Leftover};
 use raymond_core::crayfish::StepId;
+use raymond_core::decide::Refusal;
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::outcome::Outcome;
@@ -43,7 +44,8 @@ use super::{print_json, print_text};
 use already_ended::{after_rewind, end_cancelled, is_done, report_if_over};
 use edits::{EditDecision, Edits, decide_edits};
 use preflight::{
-    Definitions, check_budget_left, check_cap, check_requirements, price_change_note, usable,
+    Definitions, check_budget_left, check_cap, check_iterations, check_requirements,
+    price_change_note, usable,
 };
 
 pub(crate) struct ResumeOptions<'a> {
@@ -54,6 +56,8 @@ pub(crate) struct ResumeOptions<'a> {
     vars: &'a [String],
     setting_flags: &'a config::Layer,
     max_iterations: Option<u32>,
+    /// Whether all waits for a time end at once.
+    now: bool,
     prices: Prices,
     drive_mode: DriveMode,
     /// The texts that a background process needs, as its standard input.
@@ -124,6 +128,7 @@ impl<'a> ResumeOptions<'a> {
             vars: &[],
             setting_flags: &flags.setting_flags,
             max_iterations: flags.max_iterations,
+            now: false,
             prices: Prices::Kept,
             drive_mode: DriveMode::of(&flags.background),
             handed_over: texts.to_hand_over(),
@@ -149,6 +154,7 @@ impl<'a> ResumeOptions<'a> {
             vars: &flags.vars,
             setting_flags: &flags.setting_flags,
             max_iterations: flags.max_iterations,
+            now: flags.now,
             prices: if flags.current_prices { Prices::Current } else { Prices::Kept },
             drive_mode: DriveMode::of(&flags.background),
             handed_over: Vec::new(),
@@ -233,6 +239,7 @@ pub(super) fn resume_run(
     // Refusals that need only the run come first: `usable` below starts every client to ask for its
     // version, which may take seconds.
     check_budget_left(&owned.head, &settings)?;
+    check_iterations(&owned.head.run, &settings)?;
     // Behind `settings`, because this resume may raise `--max-parallel`.
     crate::resource_limits::raise_for_programs(settings.max_parallel)?;
     // Before the checks of states and backends, which have to look at the states that the run will
@@ -267,7 +274,8 @@ pub(super) fn resume_run(
     // adopted states stay adopted.
     let resumed = runtime.block_on(owned.resume_inputs(settings, &backends));
     let resumed = resumed.map_err(|error| Failure::from(error).naming_run(run))?;
-    let inputs: Vec<Input> = adopted.into_iter().chain(resumed).collect();
+    let now = options.now.then_some(Input::Now);
+    let inputs: Vec<Input> = adopted.into_iter().chain(resumed).chain(now).collect();
     // Only the processes that `resume_inputs` ended: `report_opening` has printed the others.
     report_ended(&owned.found.ended[reported..]);
     if !options.output.quiet {
@@ -302,8 +310,14 @@ fn adopted(
     let run = owned.head.run.id.clone();
     // Writes the first record of this resume, or none if the core refuses the edited states.
     let owned = owned.adopt(current)?.map_err(|refusal| {
+        let refusal = match refusal {
+            Refusal::WaitGone { .. } => {
+                format!("could not resume `{run}` with the edited workflow: {refusal}")
+            }
+            other => other.to_string(),
+        };
         let hint = format!("restore it, or run `raymond resume {run} --pinned`");
-        Failure::usage(refusal.to_string()).hint(hint)
+        Failure::usage(refusal).hint(hint)
     })?;
     Ok((owned, None))
 }
@@ -401,6 +415,7 @@ fn only_plan(
     }
     let settings = options.settings(project, run)?;
     check_budget_left(&seen.head, &settings)?;
+    check_iterations(run, &settings)?;
     let pinned = Pin::definition_of(run, &project.blobs(&paths))?;
     // The same checks as in `resume_run`, so that a plan is printed only for a resume that would
     // work.

@@ -36,6 +36,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let mut days = DayHeadings::of_history();
     for record in runs::records(&seen) {
         let record = record?;
+        let begins = text.len();
         for step in &record.steps {
             if flags.verbose {
                 text.push_str(&said(&step.cause, &blobs));
@@ -47,6 +48,9 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
                 text.push_str(&console::fitted_line(record.at, &line, edge));
                 text.push('\n');
             }
+        }
+        if flags.verbose && text.len() > begins {
+            text.insert_str(begins, &format!("record {}\n", record.seq));
         }
     }
     if let Some(result) = result::of_main(&seen.head, &blobs)?.filter(|_| flags.verbose) {

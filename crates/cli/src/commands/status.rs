@@ -8,7 +8,9 @@ use raymond_core::budget::Micros;
 use raymond_core::ids::{AgentId, StateName};
 use raymond_core::text::counted;
 use raymond_core::time::Timestamp;
-use raymond_core::view::run_view::{AgentCounts, AgentRow, Doing, Standing, Wait, WorkerCounts};
+use raymond_core::view::run_view::{
+    AgentCounts, AgentRow, Course, Doing, Standing, Wait, WorkerCounts,
+};
 use raymond_core::view::view_event::ProgramKind;
 use raymond_core::view::{RunView, Totals};
 use raymond_core::workflow::State;
@@ -193,7 +195,7 @@ fn line(view: &RunView, id: &AgentId, row: &AgentRow, descriptions: &Description
     let status = match (row.standing(), &row.failure) {
         (_, Some(failure)) => format!("  failed: {}", sanitized(&failure.to_string())),
         (Standing::Held, None) => "  waiting: agents".to_owned(),
-        (Standing::Live | Standing::Failed, None) => String::new(),
+        (Standing::Live | Standing::Parked | Standing::Failed, None) => String::new(),
     };
     // A step is visited once, and its key contains the iteration, so the visit is omitted.
     let visit = match view.program {
@@ -220,11 +222,20 @@ fn doing(view: &RunView, row: &AgentRow) -> String {
     if matches!(doing, Doing::Nothing | Doing::Waiting(Wait::Workers)) {
         return String::new();
     }
+    if view.course == Course::Ended && row.standing() == Standing::Live {
+        // No process waits or works any more.
+        let is_short = doing == Doing::Queued && view.cap().is_some_and(|cap| view.spent >= cap);
+        return if is_short { "  waits for a higher budget" } else { "  stopped" }.to_owned();
+    }
     let now = clock::now();
     let words = activity::describe(row, &doing, now, &TimeZone::system());
     if doing == Doing::Interrupted {
         // The time at which the owner died is unknown, so there is no duration.
         return format!("  {words}");
+    }
+    if row.standing() == Standing::Parked {
+        // The time at which the wait ends says more than how long it has lasted.
+        return format!("  {}", sanitized(&words));
     }
     format!("  {} for {}", sanitized(&words), in_seconds(between(row.summary.since, now)))
 }

@@ -107,7 +107,7 @@ impl File<'_> {
             // An error and not a silent skip, because the user may think that the program is used.
             Sources::Clients if self.whose == ConfigScope::Project => {
                 let place = named.variable().unwrap_or_default();
-                let hint = format!("set it in ~/.config/raymond/config.toml, or as {place}");
+                let hint = format!("set it in {}, or as {place}", super::user_file());
                 let message = "a project cannot choose the programs that Raymond runs";
                 self.wrong(name.span(), format!("{}: {message}", named.name), Some(hint));
             }

@@ -58,11 +58,21 @@ pub(super) const AGENT: Kind<PathBuf> = Kind { read: |given| given.agent(), ..PA
 
 /// A whole number.
 pub(super) const COUNT: Kind<u32> =
-    Kind::new(|given| given.count(0), |flag| flag.value_parser(value_parser!(u32)));
+    Kind::new(|given| given.count(0), |flag| flag.value_parser(|text: &str| count(text, 0)));
 
 /// A whole number of at least 1.
 pub(super) const COUNT_FROM_ONE: Kind<u32> =
-    Kind::new(|given| given.count(1), |flag| flag.value_parser(value_parser!(u32).range(1..)));
+    Kind::new(|given| given.count(1), |flag| flag.value_parser(count_from_one));
+
+/// Parses the count of a flag.
+pub(crate) fn count_from_one(text: &str) -> Result<u32, String> {
+    count(text, 1)
+}
+
+fn count(text: &str, least: u32) -> Result<u32, String> {
+    let count = text.parse().ok().filter(|count| *count >= least);
+    count.ok_or_else(|| format!("it must be a whole number of at least {least}"))
+}
 
 pub(super) const DURATION: Kind<Span> = Kind {
     json: |span| json!(span.to_string()),

@@ -133,6 +133,9 @@ impl<'v> ConfigValue<'v> {
     }
 
     pub(super) fn span(self) -> Result<Span, ValueError> {
+        if let RawValue::Toml(DeValue::Integer(_)) = self.value {
+            return Err(self.expected("a duration such as \"90s\", \"10m\" or \"2h\""));
+        }
         self.text()?.parse().map_err(|error| format!("{error}"))
     }
 

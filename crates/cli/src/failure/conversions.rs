@@ -72,7 +72,10 @@ impl From<FindError> for Failure {
             FindError::Unknown { nearest: Some(nearest), .. } => {
                 failure.hint(format!("did you mean {nearest}?"))
             }
-            FindError::Unknown { none_in: Some(project), .. } => failure.hint(no_runs_in(&project)),
+            FindError::Unknown { none_in: Some(project), .. } => {
+                let elsewhere = "`raymond list --all` shows the runs of your other projects";
+                failure.hint(format!("{}; {elsewhere}", no_runs_in(&project)))
+            }
             FindError::Unknown { .. } => failure.hint("see `raymond list`"),
             FindError::Ambiguous { candidates, .. } => {
                 // Ten names fit on a screen; a short prefix may match hundreds of runs.

@@ -64,7 +64,7 @@ fn unknown_backend_is_not_a_document_mistake() {
     project.raymond("run flow.json --replies r.yaml --backend claude").says(
         2,
         "raymond: `--replies` would be unused: the backend is claude
-        hint: remove `backend` (claude) to play the replies",
+        hint: leave out --backend, or `backend` in the configuration, to play the replies",
     );
 }
 

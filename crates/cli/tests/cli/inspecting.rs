@@ -53,13 +53,13 @@ fn project_without_runs_is_reported() {
     project.raymond("list").says(0, none).prints("");
     assert_eq!(project.raymond("list --json").json(), json!([]));
     let nothing = "raymond: the project /project has no runs
-        hint: `raymond run WORKFLOW` starts one; `raymond init` writes a first workflow";
+        hint: `raymond run WORKFLOW` starts one; `raymond list --all` shows the runs of your other projects";
     project.raymond("status").says(2, nothing);
     project.raymond("stop @last").says(2, nothing);
     project.raymond("why x").says(
         2,
         "raymond: there is no run \"x\"
-        hint: the project /project has no runs",
+        hint: the project /project has no runs; `raymond list --all` shows the runs of your other projects",
     );
     project.raymond("resume").says(2, nothing);
     assert!(!project.path(".raymond").exists(), "looking creates nothing");
@@ -81,7 +81,7 @@ fn status_shows_agents_and_next_command() {
     let expected = json!({
         "id": "main", "parent": null, "state": "START.sh", "visit": 1, "depth": 0, "stack": [],
         "backend": null, "cwd": "/project", "status": "failed", "failure": "script: exit status 1: why",
-        "doing": null, "attributes": {}, "spent_usd": 0.0, "turn": null,
+        "doing": null, "attributes": {}, "spent_usd": 0.0, "waits_until": null, "turn": null,
     });
     let agent = object["agents"][0].as_object().unwrap();
     let known = agent.iter().filter(|(field, _)| *field != "since");
@@ -419,13 +419,15 @@ fn next_command_for_visit_limit_names_the_edit() {
 }
 
 #[test]
-fn prompt_without_tag_is_to_be_corrected_before_it_is_paid_again() {
+fn reply_without_tag_is_to_be_corrected() {
     let project = Project::of(&[("wf/START.md", "go on"), ("r.yaml", "START: no tag")]);
     assert_eq!(project.raymond("run wf --run-id r --replies r.yaml").code(), 1);
     let why = project.raymond("why r").stdout;
-    let advice = "\n→ first correct START.md; a resume pays for another turn of it, then: \
-                  raymond resume r --with-current\n";
+    let advice =
+        "\n→ first correct the reply for START.md in the replies, then: raymond resume r\n";
     assert!(why.ends_with(advice), "{why}");
+    project.write("r.yaml", "START: <result>x</result>");
+    project.raymond("resume r").prints("x\n");
 }
 
 #[test]

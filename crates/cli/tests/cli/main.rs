@@ -39,4 +39,5 @@ mod steps;
 mod stopping;
 mod suspending;
 mod version;
+mod waiting;
 mod workflows;

@@ -327,10 +327,10 @@ fn unused_replies_are_rejected() {
     project.raymond("run wf --replies r.yaml --backend codex").says(
         2,
         "raymond: `--replies` would be unused: the backend is codex and no state sets `backend: scripted`
-        hint: remove `backend` (codex) to play the replies",
+        hint: leave out --backend, or `backend` in the configuration, to play the replies",
     );
     project.raymond("run wf --backend scripted").says(
-        7,
+        2,
         "raymond: the scripted backend has no replies
         hint: pass them with --replies FILE",
     );

@@ -76,7 +76,9 @@ fn costs_in_discarded_records_stay_spent() {
         assert!((spent() - before).abs() < 1e-9, "{}", spent());
     }
     let cost = project.raymond("cost r --json").json();
-    assert_eq!(cost["rows"][0]["name"], "discarded", "{cost}");
+    let rehearsed = &cost["rehearsed"];
+    assert_eq!(rehearsed["rows"][0]["name"], "discarded", "it stays a rehearsal: {cost}");
+    assert_eq!((&cost["rows"], &cost["spent_usd"]), (&json!([]), &json!(0.0)), "{cost}");
 }
 
 // proves: P5

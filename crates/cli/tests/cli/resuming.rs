@@ -83,7 +83,7 @@ fn failed_run_continues_at_the_failed_visit() {
     assert_eq!(
         project.raymond("resume r --plan --json").json(),
         json!({
-            "version": 1, "run_id": "r", "reused_turns": 1, "reused_usd": 0.0, "finished_meanwhile": 0, "adopting": 0, "continuing": 0, "repeating": 1,
+            "version": 1, "run_id": "r", "reused_turns": 1, "reused_usd": 0.0, "finished_meanwhile": 0, "adopting": 0, "continuing": 0, "waiting": 0, "repeating": 1,
             "turns": [{ "turn": "main.2.1", "agent": "main", "state": "CHECK.sh", "backend": null, "what": "repeating" }],
             "states": null, "backends": [],
         })

@@ -342,8 +342,8 @@ fn failed_result_fails_the_run() {
         .prints("")
         .mentions(1, &["DECIDE.sh: failed: after no way\n", "failed: main failed at DECIDE.sh\n"]);
     let why = project.raymond("why r").stdout;
-    let hint = "main failed at DECIDE.sh: after no way (fix the reason first; a resume repeats \
-                DECIDE.sh)\n→ raymond resume r\n";
+    let hint = "main failed at DECIDE.sh: after no way (fix the reason first; a resume only \
+                repeats DECIDE.sh)\n→ raymond run /project/wf\n";
     assert!(why.ends_with(hint), "{why}");
     let status = project.raymond("run wf --json");
     assert_eq!(status.code(), 1);

@@ -67,7 +67,7 @@ fn agent_flag_chooses_the_backend() {
     let project = minimal();
     project.raymond("run flow.json --agent scripted --replies r.yaml --quiet").says(0, "");
     project.raymond("run flow.json --agent scripted").says(
-        7,
+        2,
         "raymond: v is an agent step but the scripted backend has no replies
         hint: pass them with --replies FILE",
     );

@@ -184,7 +184,11 @@ fn bad_replies_are_rejected_before_run_is_created() {
         "bad.yaml:1:8: error: unclosed bracket '[' [invalid-yaml]
         raymond: the file of replies has a mistake",
     );
-    project.raymond("run wf --replies nope.yaml").says(2, "raymond: could not find nope.yaml");
+    project.raymond("run wf --replies nope.yaml").says(
+        2,
+        "raymond: could not find the replies nope.yaml
+        hint: name a file that exists: --replies FILE",
+    );
     assert!(!project.path(".raymond").exists());
     project.write("bad.yaml", "STRAT: x\n");
     project.raymond("run wf --replies bad.yaml").says(

@@ -40,7 +40,7 @@ exec "${0%gh}real" "$@"
 "#;
     stage.program("try/bin/gh", refusing);
     let run = "raymond run ../../workflow --replies ../../replies.yaml --run-id demo --quiet";
-    let found = stage.prints(&format!("{run} --var looks=6 --var every=0.01"));
+    let found = stage.prints(&format!("{run} --var looks=6 --var every=1s"));
     assert_eq!(found, "looks: 6, issues: 12 15\n");
     assert_eq!(stage.commits("night-12"), ["start", "Say goodbye (#12)"]);
     assert_eq!(stage.results().as_object().unwrap().len(), 3);

@@ -68,7 +68,7 @@ pub(crate) const EXAMPLE_RUNS: [ExampleRun; 24] = [
     states(
         "nightly-dispatcher",
         "replies.yaml",
-        "--var looks=3 --var every=0.01",
+        "--var looks=3 --var every=1s",
         "looks: 3, issues: 12 15",
     ),
     states(

@@ -86,7 +86,7 @@ fn release_held(mut decision: Decision<'_>) -> Option<Vec<Event>> {
 fn fail(agent: &Agent, failure: Failure) -> Vec<Event> {
     let kept = match &agent.status {
         AgentStatus::Held(kept) => Some(kept.clone()),
-        AgentStatus::Live | AgentStatus::Failed { .. } => None,
+        AgentStatus::Live | AgentStatus::Parked(_) | AgentStatus::Failed { .. } => None,
     };
     vec![Event::AgentFailed { agent: agent.id.clone(), failure, kept }]
 }
@@ -160,7 +160,7 @@ fn start(turn: &Turn, share: Option<Micros>) -> Event {
 }
 
 /// Ends the run, or fails a held fork, when nothing is in flight and nothing can start. Returns
-/// nothing if a retry or a usage limit still has to pass.
+/// nothing if a wait, a retry or a usage limit still has to pass.
 fn end_without_progress(run: &Run) -> Option<Vec<Event>> {
     let scheduler = &run.scheduler;
     let blocked = |wanted: fn(&Hold) -> bool| {
@@ -172,15 +172,19 @@ fn end_without_progress(run: &Run) -> Option<Vec<Event>> {
     if blocked(|hold| matches!(hold, Hold::Environment { .. })) {
         return Some(end(Ending::Environment));
     }
-    if has_waiting_paid_turn(run) && run.unreserved() == Some(Micros::ZERO) {
-        // Checked before the waits: a retry could not be paid for afterwards either.
+    let sleeps = run.parked > 0;
+    // A script behind a wait needs no money. Without one, this is checked before other waits,
+    // because a retry could not be paid for afterwards either.
+    if !sleeps && has_waiting_paid_turn(run) && run.unreserved() == Some(Micros::ZERO) {
         return Some(end(Ending::OverBudget));
     }
-    if scheduler.timers.has_retry() || (quota && !run.settings.no_wait) {
+    if scheduler.timers.has_retry() || ((quota || sleeps) && !run.settings.no_wait) {
         return None;
     }
     // The order of the branches is their precedence.
-    Some(if let Some(ending) = program::ending(run) {
+    Some(if sleeps {
+        end(Ending::Sleeping)
+    } else if let Some(ending) = program::ending(run) {
         end(ending)
     } else if auth || !scheduler.asks.is_empty() {
         end(Ending::NeedsPerson)

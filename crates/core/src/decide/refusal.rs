@@ -22,6 +22,9 @@ pub enum Refusal {
     /// An agent needs a state that the edited workflow does not have.
     #[error("{agent} needs {state}, which the edited workflow does not have")]
     StateGone { agent: AgentId, state: StateName },
+    /// A parked agent waits to enter a state that the edited workflow does not have.
+    #[error("`{agent}` waits to enter `{state}`, which no longer exists")]
+    WaitGone { agent: AgentId, state: StateName },
     /// A document can be replaced only while the run is at rest.
     #[error("{0} has an unfinished turn, whose outcome must be recorded first")]
     TurnInFlight(AgentId),

@@ -79,6 +79,7 @@ fn manifest<'a>(run: &'a Run, causes: &'a [Input]) -> &'a Value {
         Input::Resume(_)
         | Input::Settled { .. }
         | Input::Due
+        | Input::Now
         | Input::Stop { .. }
         | Input::Answer { .. }
         | Input::Call(_)

@@ -8,7 +8,7 @@ use crate::agent::{Agent, AgentStatus};
 use crate::budget::Micros;
 use crate::failure::Failure;
 use crate::ids::{AgentId, TurnAttempt};
-use crate::machine::revival;
+use crate::machine::{revival, waking};
 use crate::program;
 use crate::protocol::Notice;
 use crate::scheduler::{Lane, Prompt, Turn, TurnPhase, backoff};
@@ -45,6 +45,8 @@ pub(super) fn resume(
             }
         }
     }
+    waking::wake_due(&mut decision);
+    waking::restart_after_clock_change(&mut decision);
     let mut agents: Vec<&Agent> = reopened.agents.values().collect();
     // `agents` is ordered by name, but the queue must be ordered by age.
     agents.sort_by_key(|agent| agent.born);
@@ -59,7 +61,7 @@ pub(super) fn resume(
             AgentStatus::Failed { kept, .. } if is_revived(run, agent) => {
                 program::revive(&mut decision, agent, kept.as_ref());
             }
-            AgentStatus::Held(_) | AgentStatus::Failed { .. } => {}
+            AgentStatus::Held(_) | AgentStatus::Parked(_) | AgentStatus::Failed { .. } => {}
         }
     }
     recall(&mut decision);
@@ -108,7 +110,7 @@ pub(crate) fn beyond<T>(
 /// resumes, in one batch. That failure must first end the run, so that a user sees it.
 fn is_revived(run: &Run, agent: &Agent) -> bool {
     match &agent.status {
-        AgentStatus::Live | AgentStatus::Held(_) => false,
+        AgentStatus::Live | AgentStatus::Held(_) | AgentStatus::Parked(_) => false,
         AgentStatus::Failed {
             failure: Failure::Crashes { .. } | Failure::Stalled { .. }, ..
         } => {
@@ -125,7 +127,7 @@ fn continue_agent(decision: &mut Decision<'_>, agent: &Agent) {
         return;
     };
     if is_not_running(turn) && revival::lane_of(decision, agent) != turn.lane {
-        return revival::again(decision, agent, Prompt::Body);
+        return revival::again(decision, agent, Prompt::Body, Some(Notice::Revived));
     }
     if matches!(turn.phase, TurnPhase::Retrying { until } if until > decision.at + backoff::LONGEST)
     {

@@ -25,3 +25,4 @@ mod slots;
 pub(crate) mod steps;
 mod stopping;
 mod transitions;
+mod waits;

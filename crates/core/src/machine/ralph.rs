@@ -180,17 +180,19 @@ fn again(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, input: Optio
     decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
 }
 
-/// Revives a failed loop. An iteration that ended is not repeated: the next one begins.
+/// Revives a failed loop. An iteration that ended is not repeated: the command may pass now, or the
+/// next iteration begins.
 pub(crate) fn revive(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent) {
-    if let AgentStatus::Failed {
-        failure: Failure::Declared { .. } | Failure::Exhausted { .. },
-        ..
-    } = &agent.status
-    {
-        decision.push(Event::AgentRevived { agent: agent.id.clone() });
-        return again(decision, ralph, agent, None);
+    let revived = Event::AgentRevived { agent: agent.id.clone() };
+    if let AgentStatus::Failed { failure: Failure::Exhausted { .. }, .. } = &agent.status {
+        decision.push(revived);
+        next(decision, ralph, agent, None);
+    } else if let AgentStatus::Failed { failure: Failure::Declared { .. }, .. } = &agent.status {
+        decision.push(revived);
+        again(decision, ralph, agent, None);
+    } else {
+        revival::revive(decision, agent, None);
     }
-    revival::revive(decision, agent, None);
 }
 
 /// Enters a state with a fresh session.

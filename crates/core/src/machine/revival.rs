@@ -21,7 +21,7 @@ use super::transition_context::TransitionContext;
 pub(crate) fn revive(decision: &mut Decision<'_>, agent: &Agent, kept: Option<&PendingTransition>) {
     decision.push(Event::AgentRevived { agent: agent.id.clone() });
     let Some(kept) = kept else {
-        return again(decision, agent, Prompt::Body);
+        return again(decision, agent, Prompt::Body, Some(Notice::Revived));
     };
     let context = TransitionContext::of(agent, &kept.directories);
     match tags::take(decision, context, &kept.tags) {
@@ -46,16 +46,21 @@ fn refused(decision: &mut Decision<'_>, agent: &Agent, fault: Fault) {
     // No reminder can be sent, so another turn of the whole visit is the only way to get another
     // tag.
     if is_script || decision.run.settings.reminders == 0 {
-        return again(decision, agent, Prompt::Body);
+        return again(decision, agent, Prompt::Body, Some(Notice::Revived));
     }
     // A revival renews the reminders of the visit, so the count starts at 1.
     decision.push(Event::Reminded { agent: agent.id.clone(), fault: fault.clone(), reminder: 1 });
-    again(decision, agent, Prompt::Reminder(fault));
+    again(decision, agent, Prompt::Reminder(fault), Some(Notice::Revived));
 }
 
 /// Queues another turn of the same visit. A turn that never settled may have left a session behind,
 /// which the new turn then continues.
-pub(crate) fn again(decision: &mut Decision<'_>, agent: &Agent, prompt: Prompt) {
+pub(crate) fn again(
+    decision: &mut Decision<'_>,
+    agent: &Agent,
+    prompt: Prompt,
+    notice: Option<Notice>,
+) {
     let turn = TurnId {
         agent: agent.id.clone(),
         visit: agent.visit.number,
@@ -74,7 +79,6 @@ pub(crate) fn again(decision: &mut Decision<'_>, agent: &Agent, prompt: Prompt) 
         (Lane::Prompt(_), None) => decision.plan(&turn, &lane, &agent.session),
     };
     let order = decision.order();
-    let notice = Some(Notice::Revived);
     decision.push(Event::TurnQueued { turn, lane, prompt, plan, order, notice });
 }
 

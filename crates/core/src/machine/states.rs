@@ -105,12 +105,8 @@ fn remind(
     let EndedTurn { turn, agent, charge, .. } = *ended;
     // A script has no conversation in which it could be reminded.
     if turn.lane == Lane::Script || agent.visit.reminders >= decision.run.settings.reminders {
-        // Only a user who reads the failure needs the names: a reminder lists the allowed states
-        // anyway.
-        let accepted = accepted(decision, agent, &fault);
-        let fault = Box::new(with_states(decision, fault));
-        let stderr = stderr.to_owned();
-        return fail(decision, agent, Failure::Protocol { fault, stderr, accepted });
+        let failure = unusable(decision, agent, fault, stderr);
+        return fail(decision, agent, failure);
     }
     // The run does not contain the charge of this turn yet, so it is passed along.
     if let Some(budget) = decision.out_of_visit_budget(agent, charge.amount) {
@@ -132,6 +128,20 @@ fn remind(
         order: turn.order,
         notice: None,
     });
+}
+
+/// Returns the failure of an agent that cannot be reminded of a fault.
+pub(super) fn unusable(
+    decision: &Decision<'_>,
+    agent: &Agent,
+    fault: Fault,
+    stderr: &str,
+) -> Failure {
+    // Only a user who reads the failure needs the names: a reminder lists the allowed states
+    // anyway.
+    let accepted = accepted(decision, agent, &fault);
+    let fault = Box::new(with_states(decision, fault));
+    Failure::Protocol { fault, stderr: stderr.to_owned(), accepted }
 }
 
 /// Adds the names of the states to a fault about an unknown state.

@@ -7,6 +7,7 @@
 mod call;
 pub(super) mod fork;
 mod goto;
+mod later;
 mod reset;
 pub(super) mod result;
 
@@ -41,6 +42,7 @@ pub(crate) fn take(
         [Tag::Function(invoke)] => {
             call::take(decision, context, TagName::Function, invoke, &Session::Fresh)
         }
+        [Tag::Later { tag, when }] => later::take(decision, context, tag, *when),
         [Tag::Result { payload, status }] => result::take(decision, context, payload, *status),
         // `transition` passes several tags only if they are forks with at most one `goto`.
         tags => fork::take(decision, context, tags),

@@ -115,8 +115,11 @@ impl<'a> Collected<'a> {
     /// Rejects forks without `next`, because no single `goto` says where the parent continues.
     fn refuse_forks_without_next(&mut self) {
         let lacking = self.tags.iter().filter(|(_, tag)| lacks_next(tag));
+        // If the `goto` is malformed, its problem is the cause and comes first.
+        let is_consequence = self.malformed.iter().any(|(_, tag, _)| *tag == TagName::Goto);
+        let place = |place: usize| if is_consequence { usize::MAX } else { place };
         let refused =
-            lacking.map(|(place, _)| (*place, TagName::Fork, TagProblem::Missing("next")));
+            lacking.map(|(at, _)| (place(*at), TagName::Fork, TagProblem::Missing("next")));
         // Later ones could not survive the truncation below, and there may be thousands.
         self.malformed.extend(refused.take(Reading::MOST_MALFORMED));
         self.tags.retain(|(_, tag)| !lacks_next(tag));
@@ -288,14 +291,21 @@ mod tests {
     }
 
     #[test]
-    fn malformed_forks_keep_the_order_of_text() {
-        let reading = read("<goto/><fork>A</fork><goto></goto>");
-        let expected = [
-            malformed(TagName::Goto, "it ends with `/>` and names nothing"),
-            malformed(TagName::Fork, "attribute `next` is missing"),
-            malformed(TagName::Goto, "it names no state"),
-        ];
-        assert_eq!(reading.malformed, expected);
+    fn malformed_tags_are_in_the_order_of_cause_and_text() {
+        let check = |text: &str, expected: &[Malformed]| assert_eq!(read(text).malformed, expected);
+        let next = malformed(TagName::Fork, "attribute `next` is missing");
+        let empty = malformed(TagName::Goto, "it ends with `/>` and names nothing");
+        let nameless = malformed(TagName::Goto, "it names no state");
+        check(
+            "<call/><fork>A</fork><result/>",
+            &[
+                malformed(TagName::Call, "it ends with `/>` and names nothing"),
+                next.clone(),
+                malformed(TagName::Result, "it ends with `/>` and names nothing"),
+            ],
+        );
+        // A `goto` that could be read would have named the next state.
+        check("<goto/><fork>A</fork><goto></goto>", &[empty, nameless, next]);
     }
 
     #[test]

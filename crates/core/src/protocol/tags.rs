@@ -17,10 +17,12 @@ mod goto;
 mod problem;
 mod reset;
 mod result;
+mod when;
 
 pub use attributes::{BorrowedTag, TagContent};
 pub(in crate::protocol) use entity::encode;
 pub use problem::TagProblem;
+pub use when::When;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -183,6 +185,10 @@ pub enum Tag<N: Ord = String, T = Value> {
         #[serde(default, skip_serializing_if = "ResultStatus::is_ok")]
         status: ResultStatus,
     },
+    /// A `goto` or a `reset` with `after` or `at`.
+    // A variant and not a field of these tags: a release that does not know it must not take the
+    // transition at once.
+    Later { tag: Box<Self>, when: When },
 }
 
 /// The common parts of `call` and `function`.
@@ -251,8 +257,10 @@ impl<N: Ord, T> Tag<N, T> {
             Self::Function(_) => TagName::Function,
             Self::Fork { .. } => TagName::Fork,
             Self::Result { .. } => TagName::Result,
+            Self::Later { tag, .. } => tag.name(),
         }
     }
+
     /// Returns the state between the tags; `None` for a result.
     pub fn target(&self) -> Option<&N> {
         match self {
@@ -261,6 +269,7 @@ impl<N: Ord, T> Tag<N, T> {
             }
             Self::Call(invoke) | Self::Function(invoke) => Some(&invoke.target),
             Self::Result { .. } => None,
+            Self::Later { tag, .. } => tag.target(),
         }
     }
 }
@@ -270,6 +279,7 @@ impl Tag {
     pub fn cd(&self) -> Option<&str> {
         match self {
             Self::Reset { cd, .. } | Self::Fork { cd, .. } => cd.as_deref(),
+            Self::Later { tag, .. } => tag.cd(),
             Self::Goto { .. } | Self::Call(_) | Self::Function(_) | Self::Result { .. } => None,
         }
     }
@@ -302,6 +312,7 @@ impl TagContent<'_> {
                     .collect::<Result<Few<_, _>, E>>()?,
             },
             Self::Result { payload, status } => Tag::Result { payload: keep(payload)?, status },
+            Self::Later { tag, when } => Tag::Later { tag: Box::new((*tag).keep(store)?), when },
         })
     }
 }

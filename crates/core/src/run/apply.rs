@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::agent::{Agent, AgentStatus, EndedAgent, Frame, Location, Session, Visit};
+use crate::agent::{Agent, AgentStatus, EndedAgent, Frame, Location, Parked, Session, Visit};
 use crate::budget::{Basis, Charge, Micros};
 use crate::crayfish::StepEvent;
 use crate::few::Few;
 use crate::ids::{AgentId, BackendName, SessionId, StateName, TurnId};
 use crate::protocol::ResultStatus;
-use crate::scheduler::{Lane, Turn, TurnPhase};
+use crate::scheduler::{Lane, Timer, Turn, TurnPhase};
 use crate::value::Value;
 
 use super::event::{Event, StackChange};
@@ -54,6 +54,7 @@ pub fn apply(run: &mut Run, event: &Event) {
         Event::RunEnded { ending } => run.phase = Phase::Ended(*ending),
 
         Event::TurnQueued { turn, lane, prompt, plan, order, notice } => {
+            unpark(run, &turn.agent);
             if let Some(agent) = run.agents.get_mut(&turn.agent) {
                 agent.visit.turn = turn.turn;
             }
@@ -157,6 +158,7 @@ pub fn apply(run: &mut Run, event: &Event) {
         }
         Event::Moved { agent: id, stack, session, cwd, model, model_of, forks, .. } => {
             unhold(run, id);
+            unpark(run, id);
             if let Some(agent) = run.agents.get_mut(id) {
                 restack(&mut agent.stack, &mut agent.holder, stack);
                 agent.session = session.clone();
@@ -182,6 +184,7 @@ pub fn apply(run: &mut Run, event: &Event) {
         }
         Event::AgentFailed { agent: id, failure, kept } => {
             unhold(run, id);
+            unpark(run, id);
             run.scheduler.give_up(id);
             if let Some(agent) = run.agents.get_mut(id) {
                 agent.status = AgentStatus::Failed { failure: failure.clone(), kept: kept.clone() };
@@ -192,12 +195,24 @@ pub fn apply(run: &mut Run, event: &Event) {
             }
         }
         Event::AgentHeld { agent: id, kept } => {
+            unpark(run, id);
             if let Some(agent) = run.agents.get_mut(id) {
                 let earlier = std::mem::replace(&mut agent.status, AgentStatus::Held(kept.clone()));
                 // An agent that is held already keeps its place in the queue of held forks.
                 if earlier == AgentStatus::Live {
                     run.held.push_back(id.clone());
                 }
+            }
+        }
+        Event::AgentWaits { agent: id, kept, until, span, forks } => {
+            unhold(run, id);
+            unpark(run, id);
+            if let Some(agent) = run.agents.get_mut(id) {
+                agent.forks = *forks;
+                let parked = Parked { kept: kept.clone(), until: *until, span: *span };
+                agent.status = AgentStatus::Parked(parked);
+                run.parked += 1;
+                run.scheduler.timers.set(*until, Timer::Wake(id.clone()));
             }
         }
         Event::AgentRevived { agent: id } => revive(run, id),
@@ -284,6 +299,7 @@ fn spawn(
 /// Removes an agent from the run and returns it.
 fn leave(run: &mut Run, id: &AgentId) -> Option<Agent> {
     unhold(run, id);
+    unpark(run, id);
     let left = run.agents.remove(id);
     if left.is_some() && !run.failed.remove(id) {
         run.live = run.live.saturating_sub(1);
@@ -323,7 +339,19 @@ fn unhold(run: &mut Run, id: &AgentId) {
     }
 }
 
+/// Ends the wait of a parked agent.
+fn unpark(run: &mut Run, id: &AgentId) {
+    if let Some(agent) = run.agents.get_mut(id)
+        && let AgentStatus::Parked(Parked { until, .. }) = agent.status
+    {
+        agent.status = AgentStatus::Live;
+        run.parked = run.parked.saturating_sub(1);
+        run.scheduler.timers.cancel(until, Timer::Wake(id.clone()));
+    }
+}
+
 fn revive(run: &mut Run, id: &AgentId) {
+    unpark(run, id);
     if let Some(agent) = run.agents.get_mut(id)
         && run.failed.remove(id)
     {

@@ -20,7 +20,7 @@ use crate::ids::{AgentId, BackendName, Nonce, SessionId, StateName, TurnId};
 use crate::protocol::Notice;
 use crate::protocol::{Fault, ResultStatus, TagName};
 use crate::scheduler::{Lane, Prompt};
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 use crate::value::Value;
 
 use super::discarded::DiscardedCost;
@@ -288,6 +288,19 @@ pub enum Event {
         // Its turn was paid, so the transition must survive a crash and a resume.
         kept: PendingTransition,
     },
+    /// An agent is parked: its transition waits for a time.
+    AgentWaits {
+        agent: AgentId,
+        // Its turn was paid, so the transition must survive a crash and a resume.
+        kept: PendingTransition,
+        until: Timestamp,
+        /// The duration, if the transition names one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        span: Option<Span>,
+        /// How many workers it has forked so far.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        forks: u32,
+    },
     /// A failed agent continues at the visit that failed, with its reminders and retries reset.
     AgentRevived {
         agent: AgentId,
@@ -333,6 +346,8 @@ pub enum Ending {
     NeedsCaller,
     /// The machine lacks something, such as space on the disk. A resume tries again.
     Environment,
+    /// Agents wait for a time, and `--no-wait` forbids waiting.
+    Sleeping,
 }
 
 /// The change of a return stack in one transition.

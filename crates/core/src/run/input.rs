@@ -31,9 +31,11 @@ pub enum Input {
         attempt: u32,
         outcome: Outcome,
     },
-    /// A durable wait may be over: a retry, a usage limit or a question.
+    /// A durable wait may be over: a retry, a usage limit, a question or a parked agent.
     // Also continues a decision that was too large for one record: see `decide::batch`.
     Due,
+    /// A user ends all waits of parked agents for a time.
+    Now,
     /// The run is asked to end.
     Stop {
         mode: StopMode,
@@ -95,6 +97,7 @@ impl Input {
             Self::Start(_)
             | Self::Resume(_)
             | Self::Due
+            | Self::Now
             | Self::Stop { .. }
             | Self::Answer { .. }
             | Self::Rewind { .. }

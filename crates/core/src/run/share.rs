@@ -31,7 +31,7 @@ pub fn share(run: &Run, visit_left: Option<Micros>) -> Share {
     // Slots of scripts count as free: a paid turn may follow soon and needs a share too.
     let slots = run.settings.max_parallel.max(1).saturating_sub(run.scheduler.paid_in_flight);
     // More slots than agents would divide the rest into shares that no agent takes.
-    let takers = run.live.saturating_sub(run.scheduler.paid_in_flight);
+    let takers = run.live.saturating_sub(run.scheduler.paid_in_flight).saturating_sub(run.parked);
     let parts = u64::from(slots.min(takers).max(1));
     let fair = Micros(free.0 / parts).max(Micros::LEAST_SHARE);
     Share::Of(fair.min(free).min(visit_left.unwrap_or(free)))

@@ -47,6 +47,9 @@ pub struct Run {
     pub failed: BTreeSet<AgentId>,
     /// Agents whose fork waits for room, oldest first.
     pub held: VecDeque<AgentId>,
+    /// How many agents are parked.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub parked: u32,
     pub scheduler: Scheduler,
     /// The cost of all turns.
     pub spent: Micros,
@@ -78,6 +81,11 @@ pub enum Phase {
     Ended(Ending),
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
 impl Default for Run {
     fn default() -> Self {
         Self {
@@ -94,6 +102,7 @@ impl Default for Run {
             ended: BTreeMap::new(),
             failed: BTreeSet::new(),
             held: VecDeque::new(),
+            parked: 0,
             scheduler: Scheduler::default(),
             spent: Micros::ZERO,
             most_expensive: Micros::ZERO,
@@ -127,7 +136,10 @@ impl Run {
         let ended = self.ended.iter().map(|(agent, ended)| (agent, &ended.result));
         let reason = |id| match &self.agents.get(id)?.status {
             AgentStatus::Failed { failure: Failure::Declared { reason }, .. } => Some((id, reason)),
-            AgentStatus::Failed { .. } | AgentStatus::Live | AgentStatus::Held(_) => None,
+            AgentStatus::Failed { .. }
+            | AgentStatus::Live
+            | AgentStatus::Held(_)
+            | AgentStatus::Parked(_) => None,
         };
         ended.chain(self.failed.iter().filter_map(reason))
     }
@@ -152,7 +164,8 @@ impl Run {
         self.live.saturating_sub(u32::from(main))
     }
 
-    /// Returns the time of the next durable wait that ends: a retry, a usage limit or a question.
+    /// Returns the time of the next durable wait that ends: a retry, a usage limit, a question or a
+    /// parked agent.
     pub fn next_due(&self) -> Option<Timestamp> {
         // A stopping or ended run waits for nothing: its timers count again after a resume.
         if self.phase != Phase::Open {

@@ -4,8 +4,10 @@ use std::fmt;
 
 use super::program::without_result;
 use crate::failure::Failure;
+use crate::ids::BackendName;
 use crate::protocol::{Malformed, TagName};
 use crate::text::counted;
+use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// A finding that a user should see, but that stops nothing.
@@ -69,6 +71,14 @@ pub enum Warning {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<String>,
     },
+    /// A wait began again, because the clock was set back.
+    ClockSetBack {
+        until: Timestamp,
+    },
+    /// A conversation is continued after a wait so long that its client may have deleted it.
+    LongWait {
+        backend: BackendName,
+    },
     Other {
         message: String,
     },
@@ -107,6 +117,15 @@ impl fmt::Display for Warning {
             Self::Exhausted { iterations, until } => {
                 f.write_str(&without_result(*iterations, until.as_deref()))
             }
+            // Views print the time in the format of their clock (`ViewEvent::Warned`).
+            Self::ClockSetBack { until } => {
+                write!(f, "the clock was set back: the wait begins again, until {until}")
+            }
+            Self::LongWait { backend } => write!(
+                f,
+                "{backend} may have deleted the conversation by then; use <reset after=\"…\">, \
+                 which needs none"
+            ),
             Self::Other { message } => f.write_str(message),
         }
     }

@@ -23,6 +23,8 @@ pub enum Timer {
     Retry(AgentId),
     /// A question expires without an answer.
     AskExpires(TurnId),
+    /// The wait of a parked agent is over.
+    Wake(AgentId),
 }
 
 /// The timers of a run, ordered by their time.
@@ -57,13 +59,21 @@ impl Timers {
     pub fn retries(&self) -> impl Iterator<Item = (Timestamp, &AgentId)> {
         self.due.iter().filter_map(|(at, timer)| match timer {
             Timer::Retry(agent) => Some((*at, agent)),
-            Timer::Hold(_) | Timer::AskExpires(_) => None,
+            Timer::Hold(_) | Timer::AskExpires(_) | Timer::Wake(_) => None,
         })
     }
 
     /// Returns the end of the usage limit that ends first.
     pub fn next_release(&self) -> Option<Timestamp> {
         self.due.iter().find(|(_, timer)| matches!(timer, Timer::Hold(_))).map(|(at, _)| *at)
+    }
+
+    /// Returns the parked agents with the ends of their waits, the next one first.
+    pub fn wakes(&self) -> impl Iterator<Item = (Timestamp, &AgentId)> {
+        self.due.iter().filter_map(|(at, timer)| match timer {
+            Timer::Wake(agent) => Some((*at, agent)),
+            Timer::Hold(_) | Timer::AskExpires(_) | Timer::Retry(_) => None,
+        })
     }
 
     pub fn has_retry(&self) -> bool {

@@ -121,8 +121,9 @@ impl Counter {
             // A rewind discards records but not the money: their costs get a row of their own.
             let DiscardedCost { amount, unpriced, .. } = *discarded;
             let state = DISCARDED.to_owned();
-            let entry =
-                CostEntry { day: day(at), state, model: None, backend: None, rehearsed: false };
+            // The backends of the discarded turns are not recorded either.
+            let rehearsed = view.settings.rehearses(&view.settings.backend);
+            let entry = CostEntry { day: day(at), state, model: None, backend: None, rehearsed };
             // The number of discarded turns is not recorded.
             self.add(entry, Tally { amount, unpriced, ..Tally::default() });
         } else if let ViewEvent::AttemptEnded(attempt) = event

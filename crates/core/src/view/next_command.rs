@@ -6,13 +6,15 @@
 use crate::agent::{Agent, AgentStatus};
 use crate::crayfish::{ErrorCode, VariableProblem};
 use crate::failure::{Clock, Failure, TurnFailure};
-use crate::ids::StateName;
+use crate::ids::{AgentId, StateName};
+use crate::protocol::Fault;
 use crate::run::{Ending, Phase, Run};
 use crate::steps::decide;
 use crate::time::Span;
 
 use super::denied::Denied;
 use super::status::{Owner, Status};
+use super::why::is_rehearsed;
 
 /// The next command for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +79,8 @@ pub fn next_command(run: &Run, status: Status, states: States) -> NextCommand {
     match status {
         Status::Running | Status::Waiting(_, Owner::Alive) => NextCommand::Wait,
         Status::Completed => NextCommand::Show,
+        // A resume would only repeat the state that gave up.
+        Status::Failed if gave_up(run) => NextCommand::Start,
         Status::Waiting(_, Owner::Gone)
         | Status::Failed
         | Status::Stopped
@@ -85,6 +89,16 @@ pub fn next_command(run: &Run, status: Status, states: States) -> NextCommand {
         Status::Cancelled if is_of_caller(run) => NextCommand::Call(CallTarget::OtherRun),
         Status::Cancelled => NextCommand::Start,
     }
+}
+
+/// Returns whether `main` ended as failed on purpose, and no other agent is left.
+pub fn gave_up(run: &Run) -> bool {
+    let mut failures = run.failed.iter().filter_map(|id| Some(&run.agents.get(id)?.status));
+    run.program.ralph().is_none()
+        && run.failed.contains(&AgentId::main())
+        && failures.all(|status| {
+            matches!(status, AgentStatus::Failed { failure: Failure::Declared { .. }, .. })
+        })
 }
 
 /// Returns the command that continues a run. A step that failed for good needs an edited document;
@@ -108,7 +122,10 @@ fn edited(run: &Run) -> Vec<Change> {
     let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
     let variables = failed.filter_map(|agent| match &agent.status {
         AgentStatus::Failed { failure: Failure::Step { variable, .. }, .. } => variable.clone(),
-        AgentStatus::Failed { .. } | AgentStatus::Live | AgentStatus::Held(_) => None,
+        AgentStatus::Failed { .. }
+        | AgentStatus::Live
+        | AgentStatus::Held(_)
+        | AgentStatus::Parked(_) => None,
     });
     let mut changes = vec![Change::CurrentStates];
     for change in variables.map(Change::Variable) {
@@ -144,7 +161,10 @@ pub fn is_final(run: &Run) -> bool {
         AgentStatus::Failed { failure: failure @ Failure::Step { .. }, .. } => {
             !decide::is_revived(run, failure)
         }
-        AgentStatus::Failed { .. } | AgentStatus::Live | AgentStatus::Held(_) => false,
+        AgentStatus::Failed { .. }
+        | AgentStatus::Live
+        | AgentStatus::Held(_)
+        | AgentStatus::Parked(_) => false,
     };
     run.phase == Phase::Ended(Ending::Failed) && failed.map(|agent| &agent.status).any(is_final)
 }
@@ -161,6 +181,9 @@ fn needed(run: &Run, states: States) -> Vec<Change> {
     for agent in failed {
         let AgentStatus::Failed { failure, .. } = &agent.status else { continue };
         let change = match failure {
+            Failure::Protocol { fault, .. } if let Fault::Denied { tools } = &**fault => {
+                allowed(run, tools)
+            }
             Failure::Turn(TurnFailure::LostSession { .. }) => Some(Change::FreshSessions),
             Failure::Denied { tools } => allowed(run, tools),
             Failure::TooManyAgents { asked, .. } => {
@@ -182,7 +205,8 @@ fn needed(run: &Run, states: States) -> Vec<Change> {
             Failure::Turn(TurnFailure::Timeout { clock, after }) => longer(run, *clock, *after),
             // The state has to be edited, unless a script only missed something that it needs.
             Failure::Protocol { .. } | Failure::Turn(TurnFailure::Script { .. }) => {
-                let state = failed_state(agent, failure);
+                // An edit of the workflow cannot change a reply in a file.
+                let state = failed_state(agent, failure).filter(|_| !is_rehearsed(run, agent));
                 state.filter(|_| states != States::Unusable).map(|_| Change::CurrentStates)
             }
             Failure::Turn(_)
@@ -211,8 +235,12 @@ fn needed(run: &Run, states: States) -> Vec<Change> {
 
 /// Returns the state that failed, if a repetition would probably fail in the same way.
 pub(super) fn failed_state<'a>(agent: &'a Agent, failure: &Failure) -> Option<&'a StateName> {
-    let repeats =
-        matches!(failure, Failure::Protocol { .. } | Failure::Turn(TurnFailure::Script { .. }));
+    let repeats = if let Failure::Protocol { fault, .. } = failure {
+        // Another permission helps against a denied tool, and no edit is needed.
+        !matches!(**fault, Fault::Denied { .. })
+    } else {
+        matches!(failure, Failure::Turn(TurnFailure::Script { .. }))
+    };
     if repeats { agent.visit.location.state() } else { None }
 }
 

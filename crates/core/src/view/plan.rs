@@ -30,6 +30,8 @@ pub struct Plan {
     pub amount: Micros,
     /// The turns without an outcome, by agent.
     pub open: Vec<Open>,
+    /// Agents that stay parked. A wait that is over ends with the resume.
+    pub waiting: u32,
     /// Whether texts name backends; `None` if the backends are not known yet.
     naming: Option<BackendLabels>,
     /// The money that the cap leaves for turns in flight; `None` without a cap.
@@ -133,6 +135,7 @@ impl Plan {
             reused: settled.turns,
             amount: settled.amount,
             open: run.agents.values().filter_map(|agent| open(run, agent, settings)).collect(),
+            waiting: run.parked,
             // With another backend, turns that never began start there, so the names are not known.
             naming: (settings.backend == run.settings.backend).then(|| ledger.naming()),
             free: settings.budget.map(|cap| cap.minus(run.spent)),
@@ -288,7 +291,12 @@ fn open(run: &Run, agent: &Agent, settings: &Settings) -> Option<Open> {
             Some(again)
         }
         (AgentStatus::Live, TurnPhase::Queued | TurnPhase::Retrying { .. })
-        | (AgentStatus::Failed { kept: Some(_), .. } | AgentStatus::Held(_), _) => None,
+        | (
+            AgentStatus::Failed { kept: Some(_), .. }
+            | AgentStatus::Held(_)
+            | AgentStatus::Parked(_),
+            _,
+        ) => None,
     }
 }
 
@@ -306,7 +314,11 @@ impl fmt::Display for Plan {
         if adopted.count() > 0 {
             write!(f, ", adopting {}", adopted.describe(naming))?;
         }
-        write!(f, ", continuing {}, repeating {}", continuing.describe(naming), self.repeating())
+        write!(f, ", continuing {}, repeating {}", continuing.describe(naming), self.repeating())?;
+        if self.waiting > 0 {
+            write!(f, ", waiting {}", self.waiting)?;
+        }
+        Ok(())
     }
 }
 

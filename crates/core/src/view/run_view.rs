@@ -210,7 +210,7 @@ impl RunView {
         for (_, row) in self.agents.iter().filter(|(id, _)| **id != AgentId::main()) {
             match row.standing() {
                 Standing::Failed => failed += 1,
-                Standing::Live | Standing::Held => live += 1,
+                Standing::Live | Standing::Held | Standing::Parked => live += 1,
             }
         }
         let total = self.born.saturating_sub(1).saturating_sub(self.totals.replaced_workers);

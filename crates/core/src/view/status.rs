@@ -40,6 +40,8 @@ pub enum Waiting {
     /// An output of the caller.
     Caller,
     Retry(Timestamp),
+    /// The time at which a parked agent continues.
+    Time(Timestamp),
     /// A missing resource of the machine, such as disk space.
     Environment,
 }
@@ -78,7 +80,7 @@ impl Status {
             Self::Running | Self::Completed => 0,
             Self::Failed => 1,
             Self::Waiting(Waiting::Person | Waiting::Caller, _) => 3,
-            Self::Waiting(Waiting::Quota(_) | Waiting::Retry(_), _) => 4,
+            Self::Waiting(Waiting::Quota(_) | Waiting::Retry(_) | Waiting::Time(_), _) => 4,
             Self::OverBudget => 5,
             Self::Waiting(Waiting::Environment, _) => 7,
             Self::Cancelled => 8,
@@ -102,7 +104,11 @@ pub fn status(run: &Run, owner: Owner) -> Status {
     match (run.phase, owner) {
         // The owner does not matter: it may live a little longer than its run.
         (Phase::Ended(ending), _) => ended(run, ending),
-        (Phase::Open, Owner::Alive) if run.scheduler.in_flight.is_empty() => waiting(run),
+        (Phase::Open, _) if run.scheduler.in_flight.is_empty() => match (waiting(run), owner) {
+            (Some(waiting), _) => Status::Waiting(waiting, owner),
+            (None, Owner::Alive) => Status::Running,
+            (None, Owner::Gone) => Status::Interrupted,
+        },
         (Phase::Unborn | Phase::Open | Phase::Stopping(_), Owner::Alive) => Status::Running,
         (Phase::Unborn | Phase::Open | Phase::Stopping(_), Owner::Gone) => Status::Interrupted,
     }
@@ -122,18 +128,24 @@ fn ended(run: &Run, ending: Ending) -> Status {
         Ending::NoQuota => {
             Status::Waiting(Waiting::Quota(run.scheduler.timers.next_release()), Owner::Gone)
         }
+        Ending::Sleeping => {
+            let until = run.scheduler.timers.wakes().next().map(|(until, _)| until);
+            Status::Waiting(Waiting::Time(until.unwrap_or_default()), Owner::Gone)
+        }
     }
 }
 
-fn waiting(run: &Run) -> Status {
-    if let Some((until, _)) = run.scheduler.timers.retries().next() {
-        Status::Waiting(Waiting::Retry(until), Owner::Alive)
-    } else if let Some(until) = run.scheduler.timers.next_release() {
-        Status::Waiting(Waiting::Quota(Some(until)), Owner::Alive)
+/// Returns why no agent has a turn in flight; `None` if a turn is about to start.
+fn waiting(run: &Run) -> Option<Waiting> {
+    let timers = &run.scheduler.timers;
+    if let Some((until, _)) = timers.retries().next() {
+        Some(Waiting::Retry(until))
+    } else if let Some(until) = timers.next_release() {
+        Some(Waiting::Quota(Some(until)))
     } else if !run.scheduler.asks.is_empty() || !run.scheduler.holds.is_empty() {
-        Status::Waiting(Waiting::Person, Owner::Alive)
+        Some(Waiting::Person)
     } else {
-        Status::Running
+        timers.wakes().next().map(|(until, _)| Waiting::Time(until))
     }
 }
 

@@ -274,6 +274,7 @@ pub(super) fn agent_of(event: &Event) -> Option<&AgentId> {
         | Event::AgentEnded { agent, .. }
         | Event::AgentFailed { agent, .. }
         | Event::AgentHeld { agent, .. }
+        | Event::AgentWaits { agent, .. }
         | Event::AgentRevived { agent }
         | Event::Stepped { agent, .. } => Some(agent),
         Event::Warned { agent, .. } => agent.as_ref(),
@@ -295,6 +296,7 @@ fn is_change(event: &Event) -> bool {
         || matches!(
             event,
             Event::AgentHeld { .. }
+                | Event::AgentWaits { .. }
                 | Event::AgentFailed { .. }
                 | Event::AgentRevived { .. }
                 | Event::Asked { .. }

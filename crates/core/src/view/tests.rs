@@ -136,7 +136,7 @@ fn run_without_owner_ended_or_was_interrupted() {
     assert_snapshot!(shown(&forked(), Owner::Gone), @"interrupted (130): its owner died with 3 unfinished turns: Resume([])");
     let mut play = started();
     play.stumbles("main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"interrupted (130): its owner died with 1 unfinished turn: Resume([])");
+    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (4): main tries its failed turn again at 1970-01-01T00:00:02.209Z: Resume([])");
     let mut play = forked();
     play.halt();
     assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): a user stopped it; 3 agents can continue: Resume([])");

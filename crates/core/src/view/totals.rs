@@ -107,8 +107,13 @@ impl Totals {
             self.driven_since = at;
             self.govern(settings);
             self.exhausted = None;
-        } else if let Event::RunRewound { governed: Some(settings), .. } = event {
-            self.govern(settings);
+        } else if let Event::RunRewound { governed, discarded, .. } = event {
+            if let Some(settings) = governed {
+                self.govern(settings);
+            }
+            if self.rehearses_all {
+                self.rehearsed = self.rehearsed.plus(discarded.amount);
+            }
         } else if let Event::AgentFailed {
             failure: Failure::Exhausted { iterations, .. }, ..
         } = event

@@ -17,6 +17,7 @@ use crate::run::stop::{StopMode, StopOrigin};
 use crate::run::warning::Warning;
 use crate::run::{DiscardedCost, Program};
 use crate::scheduler::Hold;
+use crate::time::{Span, Timestamp};
 use crate::value::Value;
 
 use super::attempt::Attempt;
@@ -124,6 +125,17 @@ pub enum ViewEvent {
         keeps_transition: bool,
     },
     AgentHeld(AgentPlace),
+    /// Its transition waits for a time.
+    AgentWaits {
+        agent: AgentId,
+        /// The state that it leaves then.
+        at: String,
+        until: Timestamp,
+        /// The duration, if the tag names one.
+        span: Option<Span>,
+        /// The state that it enters then.
+        then: String,
+    },
     AgentRevived(AgentPlace),
     /// An agent step asks again, because the last output has these errors.
     OutputRefused {

@@ -93,6 +93,10 @@ pub enum Hint {
     FixPrompt {
         state: StateName,
     },
+    /// Correct the reply to this prompt in the file of replies.
+    FixReply {
+        state: StateName,
+    },
     /// Fix the reason for which a turn could not start.
     FixStart,
 }
@@ -109,6 +113,7 @@ impl Hint {
             | Self::FixDocument { .. }
             | Self::FixScript { .. }
             | Self::FixPrompt { .. }
+            | Self::FixReply { .. }
             | Self::FixStart => true,
             Self::Output { .. }
             | Self::MissingVariable { .. }
@@ -219,6 +224,7 @@ fn waits(run: &Run, waiting: Waiting, naming: BackendLabels, time: TimeFormat) -
             | Waiting::Caller
             | Waiting::Quota(_)
             | Waiting::Retry(_)
+            | Waiting::Time(_)
             | Waiting::Environment,
             _,
         ) => false,
@@ -233,6 +239,7 @@ fn waits(run: &Run, waiting: Waiting, naming: BackendLabels, time: TimeFormat) -
             }
             None => "a failed turn is tried again soon".to_owned(),
         },
+        (Waiting::Time(_), _) => parked(run, time),
         (_, Some((backend, Hold::Quota { why, until }))) => {
             format!("the usage limit of {backend} is reached until {}: {why}", time(*until))
         }
@@ -395,6 +402,23 @@ fn interrupted(run: &Run, ledger: &Ledger) -> String {
     }
 }
 
+/// Describes the agent that wakes next.
+fn parked(run: &Run, time: TimeFormat) -> String {
+    let mut wakes = run.scheduler.timers.wakes();
+    let Some((until, agent)) = wakes.next() else {
+        return "an agent is about to continue".to_owned();
+    };
+    let then = match run.agents.get(agent).map(|agent| &agent.status) {
+        Some(AgentStatus::Parked(parked)) => format!(", then enters {}", parked.kept.target()),
+        Some(AgentStatus::Live | AgentStatus::Held(_) | AgentStatus::Failed { .. }) | None => {
+            String::new()
+        }
+    };
+    let others = wakes.count();
+    let more = if others > 0 { format!(" ({others} more wait)") } else { String::new() };
+    format!("{agent} waits until {}{then}{more}", time(until))
+}
+
 /// Returns the edit without which a resume fails in the same way again; `None` if it needs none.
 pub fn needed_edit(run: &Run) -> Option<Hint> {
     // A variable is set by a flag of the next command.
@@ -404,9 +428,14 @@ pub fn needed_edit(run: &Run) -> Option<Hint> {
     let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
     let mut edits = failed.filter_map(|agent| match &agent.status {
         AgentStatus::Failed { failure, .. } => edit(run, agent, failure),
-        AgentStatus::Live | AgentStatus::Held(_) => None,
+        AgentStatus::Live | AgentStatus::Held(_) | AgentStatus::Parked(_) => None,
     });
     edits.next()
+}
+
+/// Returns whether replies from a file answer the agent.
+pub(super) fn is_rehearsed(run: &Run, agent: &Agent) -> bool {
+    answering(run, agent).is_some_and(|backend| run.settings.rehearses(backend))
 }
 
 fn edit(run: &Run, agent: &Agent, failure: &Failure) -> Option<Hint> {
@@ -414,6 +443,7 @@ fn edit(run: &Run, agent: &Agent, failure: &Failure) -> Option<Hint> {
         let kind = Extension::of(state.as_str()).map(Extension::kind);
         return Some(match kind {
             Some(Kind::Script) => Hint::FixScript { state },
+            Some(Kind::Prompt) | None if is_rehearsed(run, agent) => Hint::FixReply { state },
             Some(Kind::Prompt) | None => Hint::FixPrompt { state },
         });
     }

@@ -14,6 +14,7 @@ use crate::ids::{AgentId, SessionId};
 use crate::run::DiscardedCost;
 use crate::run::event::Ending;
 use crate::run::stop::{Interruption, StopMode, StopOrigin};
+use crate::run::warning::Warning;
 use crate::scheduler::Hold;
 use crate::value::Value;
 
@@ -101,7 +102,7 @@ pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Opti
             let text = match spent_percent {
                 // The record has only the threshold, but one turn can go far beyond it.
                 Some(percent) => format!("{percent} % of the cap is spent"),
-                None => warning.to_string(),
+                None => warning_words(warning, time),
             };
             Some(Line::new(agent.clone(), Weight::Warning, text))
         }
@@ -143,6 +144,11 @@ pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Opti
             Some(line_at(place, naming, Weight::Error, &text))
         }
         ViewEvent::AgentHeld(place) => warning(place, &"waits until workers end"),
+        ViewEvent::AgentWaits { agent, at, until, span, then } => {
+            let span = span.map(|span| format!(" {span},")).unwrap_or_default();
+            let text = format!("{at} waits{span} until {}, then {then}", time(*until));
+            Some(Line::new(Some(agent.clone()), Weight::Plain, text))
+        }
         ViewEvent::AgentRevived(place) => plain(place, &"continues after its failure"),
         ViewEvent::OutputRefused { place, errors, attempt } => {
             let problem = first_problem(errors);
@@ -316,6 +322,13 @@ const fn interruption_words(by: Interruption) -> &'static str {
     }
 }
 
+fn warning_words(warning: &Warning, time: TimeFormat) -> String {
+    if let Warning::ClockSetBack { until } = warning {
+        return format!("the clock was set back: the wait begins again, until {}", time(*until));
+    }
+    warning.to_string()
+}
+
 fn hold_words(hold: &Hold, time: TimeFormat) -> String {
     match hold {
         Hold::Quota { until, why } => format!("usage limit, waits until {}: {why}", time(*until)),
@@ -335,6 +348,7 @@ pub const fn ending_words(ending: Ending) -> &'static str {
         Ending::NeedsPerson => "waits for a person",
         Ending::NeedsCaller => "waits for its caller",
         Ending::Environment => "waiting for disk space or another resource of the machine",
+        Ending::Sleeping => "waiting for a time",
         Ending::NoQuota => "usage limit reached, and the settings forbid waiting",
     }
 }

@@ -193,7 +193,9 @@ impl Agent {
                 return Err(Rejection::Fails(Failure::OtherBackend));
             }
         };
-        let instead = self.destination(to, workflow)?;
+        let parks = matches!(transition, Transition::Move(Move { parks: true, .. }));
+        // Limits count when a wait is over.
+        let instead = if parks { to.clone() } else { self.destination(to, workflow)? };
         let refused = Err(Rejection::Fault(Fault::OtherBackend));
         if !session.can_continue_at(&workflow.states[to]) {
             return refused;
@@ -244,6 +246,21 @@ impl Agent {
         self.input = moved.input;
         self.input_is_failure = false;
         Ok(self.spawn(line, workers))
+    }
+
+    /// Starts the workers of a transition that waits. The rest of it is taken later.
+    pub(super) fn park(
+        &mut self,
+        moved: &mut Move,
+        settings: &InterpreterSettings,
+    ) -> Result<(Vec<Line>, Vec<Self>), Failure> {
+        moved.parks = false;
+        let workers = self.name_workers(std::mem::take(&mut moved.workers), settings)?;
+        let parked = Line::Park { visit: self.visit(), to: moved.to.clone() };
+        match self.spawn(parked, workers) {
+            (lines, Next::Enters(workers)) => Ok((lines, workers)),
+            (lines, Next::Over) => Ok((lines, Vec::new())),
+        }
     }
 
     /// Returns to the caller, or ends.

@@ -52,6 +52,11 @@ pub enum Line {
         visit: VisitName,
         fault: Fault,
     },
+    /// The agent waits before it enters a state.
+    Park {
+        visit: VisitName,
+        to: StateName,
+    },
     /// A transition that does not end the agent.
     Move {
         /// The visit that it ends.
@@ -169,6 +174,7 @@ impl fmt::Display for Line {
                 write!(f, "failed {turn} attempt={attempt} {kind}")
             }
             Self::Remind { visit, fault } => write!(f, "remind {visit} {fault}"),
+            Self::Park { visit, to } => write!(f, "park {visit} {to}"),
             Self::Move { visit, tag, to, instead_of } => {
                 write!(f, "move {visit} {tag} {to}")?;
                 instead_of.iter().try_for_each(|state| write!(f, " instead-of {state}"))

@@ -15,6 +15,7 @@ use super::decide::decide;
 use super::history::{Failure, History, Line, TurnName};
 use super::message_context::MessageContext;
 use super::read::read;
+use super::tags::Transition;
 use super::workflow::{
     Answer, Attempt, FailureKind, InterpreterSettings, Outcome, State, Workflow,
 };
@@ -30,8 +31,14 @@ pub fn interpret(
     settings: &InterpreterSettings,
     oracle: &mut dyn FnMut(Attempt<'_>) -> Answer,
 ) -> Result<History, AttemptLimit> {
-    let mut interpreter =
-        Interpreter { workflow, settings, oracle, attempts: 0, history: History::default() };
+    let mut interpreter = Interpreter {
+        workflow,
+        settings,
+        oracle,
+        attempts: 0,
+        spawned: VecDeque::new(),
+        history: History::default(),
+    };
     let main = Agent::new(
         AgentId::main(),
         workflow.start.clone(),
@@ -41,8 +48,11 @@ pub fn interpret(
     let mut agents = VecDeque::from([main]);
     while let Some(mut agent) = agents.pop_front() {
         while let Next::Enters(workers) = interpreter.visit(&mut agent)? {
+            agents.append(&mut interpreter.spawned);
             agents.extend(workers);
         }
+        // Also if the parent failed after its wait.
+        agents.append(&mut interpreter.spawned);
     }
     Ok(interpreter.history)
 }
@@ -52,6 +62,8 @@ struct Interpreter<'a> {
     settings: &'a InterpreterSettings,
     oracle: &'a mut dyn FnMut(Attempt<'_>) -> Answer,
     attempts: u32,
+    /// Workers of agents that were parked.
+    spawned: VecDeque<Agent>,
     history: History,
 }
 
@@ -113,6 +125,7 @@ impl Interpreter<'_> {
             });
             let fault = match checked {
                 Ok(transition) => {
+                    let transition = self.wait(agent, transition)?;
                     let (lines, next) = agent.take(transition, workflow, self.settings)?;
                     for line in lines {
                         self.write(agent, line);
@@ -132,6 +145,26 @@ impl Interpreter<'_> {
             counters.reminders += 1;
             let visit = agent.visit();
             self.write(agent, Line::Remind { visit, fault });
+        }
+    }
+
+    /// Parks the agent if the transition waits, and checks the transition again.
+    fn wait(&mut self, agent: &mut Agent, transition: Transition) -> Result<Transition, Failure> {
+        let Transition::Move(mut moved) = transition else { return Ok(transition) };
+        if !moved.parks {
+            return Ok(Transition::Move(moved));
+        }
+        let (lines, workers) = agent.park(&mut moved, self.settings)?;
+        self.spawned.extend(workers);
+        for line in lines {
+            self.write(agent, line);
+        }
+        let transition = Transition::Move(moved);
+        match agent.check(&transition, self.workflow) {
+            Ok(()) => Ok(transition),
+            Err(Rejection::Fails(failure)) => Err(failure),
+            // The same check has passed before the wait.
+            Err(Rejection::Fault(fault)) => Err(Failure::Protocol(fault)),
         }
     }
 

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use raymond_core::ids::StateName;
 use raymond_core::protocol::TagName;
+use raymond_core::time::Timestamp;
 
 use super::history::Fault;
 use super::message_context::MessageContext;
@@ -48,8 +49,11 @@ pub(super) fn grammar(tag: TagName) -> Grammar {
         has_variables: false,
     };
     match tag {
-        TagName::Goto => plain,
-        TagName::Reset => Grammar { texts: &["input", "stack"], words: &["cd"], ..plain },
+        TagName::Goto => Grammar { texts: &["input", "after", "at"], ..plain },
+        TagName::Reset => {
+            let texts = &["input", "stack", "after", "at"];
+            Grammar { texts, words: &["cd"], ..plain }
+        }
         TagName::Call | TagName::Function => Grammar {
             words: &["return", "model"],
             required: &["return"],
@@ -76,6 +80,14 @@ impl Grammar {
         self.texts.contains(&attribute) && attribute == "status" && value == "ok"
     }
 
+    /// Returns whether these attributes do not go together, or belong on other tags.
+    pub(super) fn refuses_together(&self, attributes: &[String]) -> bool {
+        let waits = ["after", "at"].map(|name| attributes.iter().any(|given| given == name));
+        let can_wait = self.texts.contains(&"after");
+        // The variables of a worker may have any name that is not reserved.
+        if can_wait { waits == [true, true] } else { !self.has_variables && waits.contains(&true) }
+    }
+
     pub(super) fn is_word(&self, attribute: &str) -> bool {
         self.words.contains(&attribute)
     }
@@ -87,8 +99,21 @@ impl Grammar {
         (self.is_word(attribute) && unusable)
             || (is_text && attribute == "stack" && value != "clear")
             || (is_text && attribute == "status" && !["ok", "failed"].contains(&value))
+            || (is_text && attribute == "after" && !is_wait(value))
+            || (is_text && attribute == "at" && Timestamp::parse(value).is_none())
             || (self.has_variables && RESERVED.contains(&attribute))
     }
+}
+
+/// Returns whether a text is a duration from 1 second to 366 days.
+fn is_wait(text: &str) -> bool {
+    let units = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+    // `ms` is first, because such a text also ends with `s`.
+    let unit = units.iter().find_map(|(unit, millis)| Some((text.strip_suffix(unit)?, millis)));
+    let Some((digits, millis)) = unit else { return false };
+    let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    let number = digits.parse::<u128>().ok().filter(|_| is_number);
+    number.is_some_and(|number| (1_000..=366 * 86_400_000).contains(&(number * millis)))
 }
 
 /// The longest target, `return`, `next`, `cd` or `model`, in bytes.
@@ -131,6 +156,9 @@ pub(super) struct Move {
     /// The model until the callee returns.
     pub(super) model: Option<String>,
     pub(super) workers: Vec<Worker>,
+    /// Whether the agent is parked first.
+    // The reference has no time: a wait ends at once, and a time of `at` is always past.
+    pub(super) parks: bool,
 }
 
 /// The conversation of the next state.
@@ -179,7 +207,8 @@ pub(super) fn single(context: &MessageContext<'_>, tag: &Tag) -> Result<Transiti
 fn to_target(context: &MessageContext<'_>, tag: &Tag) -> Result<Move, Fault> {
     let to = context.state(&tag.body)?;
     context.permit(tag.name, Some(&to), None)?;
-    Ok(Move::plain(tag.name, to, tag.attributes.get("input").cloned()))
+    let plain = Move::plain(tag.name, to, tag.attributes.get("input").cloned());
+    Ok(Move { parks: tag.attributes.contains_key("after"), ..plain })
 }
 
 fn reset(context: &MessageContext<'_>, tag: &Tag) -> Result<Transition, Fault> {
@@ -192,7 +221,8 @@ fn reset(context: &MessageContext<'_>, tag: &Tag) -> Result<Transition, Fault> {
     };
     let plain = Move::plain(tag.name, to, tag.attributes.get("input").cloned());
     let conversation = NextConversation::Fresh;
-    Ok(Transition::Move(Move { conversation, returns, cwd, ..plain }))
+    let parks = tag.attributes.contains_key("after");
+    Ok(Transition::Move(Move { conversation, returns, cwd, parks, ..plain }))
 }
 
 fn invoke(
@@ -241,16 +271,20 @@ pub(super) fn forks(context: &MessageContext<'_>, tags: &[Tag]) -> Result<Transi
 
     let mut workers = Vec::new();
     let mut input = None;
+    let mut parks = false;
     for ((tag, state), directory) in tags.iter().zip(targets).zip(directories) {
         if tag.name == TagName::Fork {
             workers.push(worker(context, tag, state, directory));
         } else {
             input = tag.attributes.get("input").cloned();
+            parks = tag.attributes.contains_key("after");
         }
     }
     // Only the `goto` gives the parent an input; the input of a fork belongs to its worker.
-    let plain = Move::plain(TagName::Fork, next, input);
-    Ok(Transition::Move(Move { workers, ..plain }))
+    // While the parent waits, only its workers start, so its own move is the `goto`.
+    let name = if parks { TagName::Goto } else { TagName::Fork };
+    let plain = Move::plain(name, next, input);
+    Ok(Transition::Move(Move { workers, parks, ..plain }))
 }
 
 fn worker(
@@ -282,6 +316,7 @@ impl Move {
             cwd: None,
             model: None,
             workers: Vec::new(),
+            parks: false,
         }
     }
 }

@@ -49,8 +49,8 @@ fn help(host: &mut Host) {
         }
         // A run that failed with too many agents would fail again in the same way.
         Phase::Ended(Ending::Failed) => host.settings.max_agents = 1_000,
-        // The limits of these replies last 20 minutes.
-        Phase::Ended(Ending::NoQuota) => host.wait(Span::minutes(30)),
+        // The limits of these replies last 20 minutes, and their waits an hour at most.
+        Phase::Ended(Ending::NoQuota | Ending::Sleeping) => host.wait(Span::minutes(30)),
         Phase::Ended(_) | Phase::Unborn | Phase::Open | Phase::Stopping(_) => {}
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use raymond_core::agent::SessionPlan;
+use raymond_core::agent::{Agent, AgentStatus, SessionPlan};
 use raymond_core::crayfish::StepEvent;
 use raymond_core::extension::Kind;
 use raymond_core::failure::{self, TurnFailure};
@@ -47,6 +47,13 @@ pub fn history(
             }
             _ => 0,
         };
+        // A wait that begins again, because the clock was set back, is the same wait.
+        if let Event::AgentWaits { agent, .. } = event
+            && builder.run.agents.get(agent).is_some_and(is_parked)
+        {
+            apply(&mut builder.run, event);
+            continue;
+        }
         apply(&mut builder.run, event);
         builder.event(event, before);
     }
@@ -71,6 +78,7 @@ struct HistoryBuilder<'a> {
 }
 
 impl HistoryBuilder<'_> {
+    #[expect(clippy::too_many_lines, reason = "one flat table of all events reads best")]
     fn event(&mut self, event: &Event, visit_before: u32) {
         match event {
             Event::AgentSpawned { agent, parent: Some(parent), cwd, attributes } => {
@@ -90,6 +98,10 @@ impl HistoryBuilder<'_> {
                 // The event of a move does not name the destination. `VisitEntered`, which follows,
                 // does.
                 self.moving.insert(agent.clone(), (visit, *tag, instead_of.clone()));
+            }
+            Event::AgentWaits { agent, kept, .. } => {
+                let line = Line::Park { visit: self.visit(agent), to: kept.target().into() };
+                self.push_line(agent, line.to_string());
             }
             Event::VisitEntered { agent, location, .. } => {
                 self.entered(agent, &StateName::new(location.to_string()));
@@ -185,9 +197,11 @@ impl HistoryBuilder<'_> {
                 cwd,
                 attributes,
             };
-            // The parent has already entered its next state; the line of a fork goes before that.
+            // A parent that does not wait has already entered its next state; the line of a fork
+            // goes before that.
+            let enters = !self.run.agents.get(&parent).is_some_and(is_parked);
             let lines = self.history.entry(parent).or_default();
-            let place = lines.len() - usize::from(!lines.is_empty());
+            let place = lines.len() - usize::from(enters && !lines.is_empty());
             lines.insert(place, line.to_string());
         }
         let Some(agent) = self.run.agents.get(id) else { return };
@@ -278,6 +292,10 @@ impl HistoryBuilder<'_> {
     fn push_line(&mut self, agent: &AgentId, line: String) {
         self.history.entry(agent.clone()).or_default().push(line);
     }
+}
+
+const fn is_parked(agent: &Agent) -> bool {
+    matches!(agent.status, AgentStatus::Parked(_))
 }
 
 fn turn_name(turn: &TurnId) -> TurnName {

@@ -206,7 +206,11 @@ impl Host {
             Ending::NeedsPerson | Ending::Environment => {
                 events.filter(same).count() > self.help_limits.logins
             }
-            Ending::OverBudget | Ending::Stopped | Ending::NoQuota | Ending::NeedsCaller => false,
+            Ending::OverBudget
+            | Ending::Stopped
+            | Ending::NoQuota
+            | Ending::NeedsCaller
+            | Ending::Sleeping => false,
         }
     }
 

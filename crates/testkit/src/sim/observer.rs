@@ -229,7 +229,7 @@ impl Observed<'_> {
                     met(Situation::OverBudgetInCall);
                 }
             }
-            Ending::NoQuota => met(Situation::NoWait),
+            Ending::NoQuota | Ending::Sleeping => met(Situation::NoWait),
             Ending::NeedsPerson => met(Situation::NeedsLogin),
             Ending::Environment => met(Situation::NeedsRoom),
             Ending::Completed

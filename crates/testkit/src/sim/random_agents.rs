@@ -214,7 +214,7 @@ impl RandomAgents {
         // `..` leads to a directory that may not exist, so a correct tag can still be a fault.
         let cd = *dice.pick(&[" cd=\"/srv\"", " cd=\"sub\"", " cd='..'", "", "", "", "", ""]);
         let fork = self.may_fork(request);
-        match dice.below(11) {
+        match dice.below(14) {
             0..=2 => format!("<goto{input}>{target}</goto>"),
             3 => format!("<reset{input}{cd}>{target}</reset>"),
             4 => format!("<reset stack='clear'>{target}</reset>"),
@@ -225,6 +225,18 @@ impl RandomAgents {
                 let workers = *dice.pick(&[1, 1, 2, 3]);
                 let forks = format!("<fork item=\"y\"{cd}>{target}</fork>\n").repeat(workers);
                 format!("{forks}<goto{input}>{other}</goto>")
+            }
+            11 => {
+                let wait = *dice.pick(&["1s", "5m", "2h", "400d"]);
+                format!("<goto after=\"{wait}\"{input}>{target}</goto>")
+            }
+            12 => {
+                let wait = *dice.pick(&["after=\"90s\"", "at=\"2001-01-01T00:00:00Z\""]);
+                format!("<reset {wait}{input}{cd}>{target}</reset>")
+            }
+            13 if fork => {
+                let forks = format!("<fork item=\"w\"{cd}>{target}</fork>\n");
+                format!("{forks}<goto after=\"1m\"{input}>{other}</goto>")
             }
             _ => any_tag_but_fork(dice, &target, &other),
         }

@@ -214,7 +214,9 @@ impl Scenario {
                 host.wait(Span::minutes(self.dice.below(40)));
                 self.inject_into_boot(host, 20);
             }
-            Phase::Ended(Ending::NoQuota) => host.wait(Span::minutes(self.dice.below(60))),
+            Phase::Ended(Ending::NoQuota | Ending::Sleeping) => {
+                host.wait(Span::minutes(self.dice.below(60)));
+            }
         }
         if self.stop_without_owner(host)? {
             return Ok(false);

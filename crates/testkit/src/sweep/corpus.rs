@@ -356,6 +356,35 @@ const CORPUS: &[Case] = &[
         ..Case::PLAIN
     },
     Case {
+        name: "waits",
+        replies: r#"
+            main START.md | <goto after="5m" input="x">NEXT</goto>
+            main NEXT.md | <goto at="2001-01-01T00:00:00Z">S</goto>
+            main S.sh | <reset after="1h" cd="sub">LAST</reset>
+            main LAST.md | <result>done</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "waits-beside-workers",
+        replies: r#"
+            main START.md | <fork>W</fork><fork>W</fork><goto after="5m">END</goto>
+            main END.md | <result>parent</result>
+            main_w1 W.md | <goto after="2m">B</goto>
+            main_w1 B.md | <result>1</result>
+            main_w2 W.md | <result>2</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "waits-without-process",
+        replies: r#"
+            main START.md | <call return="END">SUB</call>
+            main SUB.md | <goto after="5m">BACK</goto>
+            main BACK.md | <result>r</result>
+            main END.md | <result>done</result>"#,
+        settings: |settings| settings.no_wait = true,
+        ..Case::PLAIN
+    },
+    Case {
         // The only free place is taken by the worker that forks, so no end of another agent can
         // help.
         name: "held-for-good",

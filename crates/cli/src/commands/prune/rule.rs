@@ -73,9 +73,9 @@ pub(super) const fn age(last: Timestamp, now: Timestamp) -> Span {
 pub(super) fn reach(age: Span) -> Span {
     // A day, an hour, a minute and a second, in milliseconds.
     const UNITS: [u64; 4] = [86_400_000, 3_600_000, 60_000, 1000];
-    let unit = UNITS.into_iter().find(|unit| age.0 >= *unit).unwrap_or(1);
+    let unit = UNITS.into_iter().find(|unit| age.0 >= *unit).unwrap_or(1000);
     // Rounded down, so that `--older-than` with this age includes the run.
-    Span((age.0 / unit * unit).max(1))
+    Span(age.0 / unit * unit)
 }
 
 #[cfg(test)]
@@ -121,8 +121,8 @@ mod tests {
         check(7_300_000, "2h");
         check(61_000, "1m");
         check(1_999, "1s");
-        check(40, "40ms");
-        check(0, "1ms");
+        check(40, "0d");
+        check(0, "0d");
     }
 
     #[test]

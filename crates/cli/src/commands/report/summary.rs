@@ -11,7 +11,9 @@ use raymond_core::time::Span;
 use raymond_core::value::Value;
 use raymond_core::view::costs::percent;
 use raymond_core::view::words::preview;
-use raymond_core::view::{Denied, RunView, Status, Totals, collected, is_final, is_of_caller};
+use raymond_core::view::{
+    Denied, RunView, Status, Totals, collected, gave_up, is_final, is_of_caller,
+};
 use raymond_engine::driver::Head;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -201,6 +203,9 @@ impl Summary<'_> {
             Status::Completed => None,
             Status::Cancelled => Some(format!("to start again: {next_command}")),
             Status::Failed if is_final(&self.head.run) && is_of_caller(&self.head.run) => {
+                Some(format!("to start again: {next_command}"))
+            }
+            Status::Failed if gave_up(&self.head.run) => {
                 Some(format!("to start again: {next_command}"))
             }
             Status::Running

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use raymond_core::decide::{Refusal, backend_change};
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::run::effect::in_flight;
-use raymond_core::run::{Ending, Phase, Requirements, Run, Settings};
+use raymond_core::run::{Ending, Phase, Ralph, Requirements, Run, Settings};
+use raymond_core::text::counted;
 use raymond_core::view::Status;
 use raymond_core::workflow::{Definition, Reachability};
 use raymond_engine::driver::Head;
@@ -120,6 +121,19 @@ pub(super) fn check_cap(head: &Head, settings: &Settings) -> Result<(), Failure>
         }
         Some(_) | None => Ok(()),
     }
+}
+
+/// Checks that a new limit on the iterations of a loop is not below the iterations that have begun.
+pub(super) fn check_iterations(run: &Run, settings: &Settings) -> Result<(), Failure> {
+    let begun = run.agents.values().map(Ralph::iterations).max().unwrap_or(0);
+    let is_new = settings.max_iterations != run.settings.max_iterations;
+    if run.program.ralph().is_none() || !is_new || settings.max_iterations >= begun {
+        return Ok(());
+    }
+    let begun = counted(begun, "iteration");
+    let limit = settings.max_iterations;
+    Err(Failure::usage(format!("{begun} have begun already, but --max-iterations is {limit}"))
+        .hint("--max-iterations is the new total"))
 }
 
 /// Returns a note if the prices of the configuration differ from those that the run used so far.

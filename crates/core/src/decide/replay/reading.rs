@@ -40,6 +40,7 @@ pub(super) fn complete<S: Sources>(
         | Input::Resume(_)
         | Input::Settled { .. }
         | Input::Due
+        | Input::Now
         | Input::Stop { .. }
         | Input::Answer { .. }
         | Input::Rewind { .. }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::arbitrary::{event, events};
 use super::play::{Play, prompts, turn, usd};
-use crate::agent::{Session, SessionPlan};
+use crate::agent::{Agent, AgentStatus, Session, SessionPlan};
 use crate::budget::{Basis, Charge};
 use crate::decide::advance;
 use crate::ids::StateName;
@@ -206,8 +206,11 @@ fn consistent(run: &Run) -> Result<(), TestCaseError> {
     prop_assert!(scheduler.queues.values().all(|queue| !queue.is_empty()));
     let expiring = scheduler.asks.values().filter(|due| due.is_some());
     let limits = scheduler.holds.values().filter(|hold| matches!(hold, Hold::Quota { .. }));
+    let is_parked = |agent: &&Agent| matches!(agent.status, AgentStatus::Parked(_));
+    let parked = run.agents.values().filter(is_parked).count();
+    prop_assert_eq!(run.parked as usize, parked);
     let timers = scheduler.timers.due(Timestamp(u64::MAX)).count();
-    prop_assert_eq!(timers, retrying.count() + expiring.count() + limits.count());
+    prop_assert_eq!(timers, retrying.count() + expiring.count() + limits.count() + parked);
     Ok(())
 }
 

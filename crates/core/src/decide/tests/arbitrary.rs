@@ -23,7 +23,7 @@ use crate::time::Timestamp;
 use crate::value::Value;
 
 /// The number of kinds of events.
-pub(super) const KINDS: u8 = 29;
+pub(super) const KINDS: u8 = 30;
 
 /// Generates many events, most of them without sense.
 pub(super) fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -123,6 +123,7 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
         25 => Event::AgentFailed { agent, failure: Failure::Unanswered, kept: Some(kept) },
         26 => Event::AgentHeld { agent, kept },
         27 => Event::AgentRevived { agent },
+        28 => Event::AgentWaits { agent, kept, until: Timestamp(n), span: None, forks: small },
         _ => Event::Warned { agent: Some(agent), warning: Warning::Spent { percent: small } },
     }
 }

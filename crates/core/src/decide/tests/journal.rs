@@ -59,6 +59,9 @@ fn samples() -> Vec<Sample> {
     let (adopt, edited) = steps::edited();
     let later = later.chain([Sample::Cause(adopt)]);
     let later = later.chain(edited.into_iter().map(Sample::Event));
+    let (now, waits) = samples::waits();
+    let later = later.chain([Sample::Cause(now)]);
+    let later = later.chain(waits.into_iter().map(Sample::Event));
     let all = [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later);
     all.map(Sample::journalled).collect()
 }

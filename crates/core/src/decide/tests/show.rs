@@ -169,6 +169,11 @@ impl Names {
                 format!("{agent} fails: {failure}{kept}")
             }
             Event::AgentHeld { agent, .. } => format!("hold {agent}"),
+            Event::AgentWaits { agent, kept, until, forks, .. } => {
+                let forks = if *forks > 0 { format!(", forks {forks}") } else { String::new() };
+                let target = kept.target();
+                format!("{agent} waits until {}s to enter {target}{forks}", until.0 / 1_000)
+            }
             Event::AgentRevived { agent } => format!("revive {agent}"),
             Event::Stepped { agent, event } => format!("{agent} {event:?}"),
             Event::Warned { agent, warning } => {
@@ -220,6 +225,7 @@ fn scene(run: &Run) -> String {
                 run.scheduler.turns.get(&agent.id).map_or_else(|| "waits".to_owned(), status)
             }
             AgentStatus::Held(_) => "held".to_owned(),
+            AgentStatus::Parked(parked) => format!("parked until {}s", parked.until.0 / 1_000),
             AgentStatus::Failed { failure, .. } => format!("failed: {failure}"),
         };
         lines.push(format!("{} at {}: {status}", agent.id, agent.visit.location));

@@ -4,7 +4,7 @@
 //! without room for its workers is held, and [`crate::decide::advance()`] takes it when workers
 //! have ended.
 
-use crate::agent::{Agent, Session};
+use crate::agent::{Agent, Parked, Session};
 use crate::failure::Failure;
 use crate::few::Few;
 use crate::ids::{AgentId, StateName};
@@ -14,9 +14,9 @@ use crate::run::decision::{Decision, Entry};
 use crate::run::event::{Event, StackChange};
 use crate::value::Value;
 
-use super::{resolve, resolve_follower};
+use super::{later, resolve, resolve_follower};
 use crate::machine::blocked::Blocked;
-use crate::machine::limits::within_limits;
+use crate::machine::limits::{Destination, within_limits};
 use crate::machine::transition_context::TransitionContext;
 
 /// The parts of a worker that is about to be spawned.
@@ -25,6 +25,34 @@ struct Worker<'a> {
     cwd: String,
     input: Option<Value>,
     attributes: &'a Few<String, Value>,
+}
+
+/// The next step of the parent.
+enum Parent {
+    Enters(Destination, Option<Value>),
+    Waits(Parked),
+}
+
+impl Parent {
+    fn of(
+        decision: &Decision<'_>,
+        context: TransitionContext<'_>,
+        tags: &[Tag],
+        next: StateName,
+        input: Option<Value>,
+    ) -> Result<Self, Blocked> {
+        for tag in tags {
+            if let Tag::Later { tag, when } = tag {
+                let wait = later::wait(decision, context, tag, *when)?;
+                if wait.until > decision.at {
+                    return Ok(Self::Waits(wait));
+                }
+            }
+        }
+        let to = within_limits(decision, context.agent, next).map_err(Blocked::Failed)?;
+        context.check_destination(decision, TagName::Fork, &to)?;
+        Ok(Self::Enters(to, input))
+    }
 }
 
 pub(super) fn take(
@@ -49,18 +77,23 @@ pub(super) fn take(
         let then = (tag.name() == TagName::Fork).then_some(&next);
         context.check(decision, tag.name(), Some(target), then)?;
     }
-    let to = within_limits(decision, agent, next).map_err(Blocked::Failed)?;
-    context.check_destination(decision, TagName::Fork, &to)?;
+    let forks = agent.forks.saturating_add(u32::try_from(workers.len()).unwrap_or(u32::MAX));
+    let parent = Parent::of(decision, context, tags, next, input)?;
     // Names and room come last: a held fork has passed every other check.
     let names = names(agent, &workers)?;
     make_room(decision, workers.len())?;
 
-    let mut moved = context.moved(TagName::Fork, StackChange::Keep, context.session, &to);
-    if let Event::Moved { forks, .. } = &mut moved {
-        *forks = agent.forks.saturating_add(u32::try_from(workers.len()).unwrap_or(u32::MAX));
+    match parent {
+        Parent::Waits(wait) => later::park(decision, context, wait, forks),
+        Parent::Enters(to, input) => {
+            let mut moved = context.moved(TagName::Fork, StackChange::Keep, context.session, &to);
+            if let Event::Moved { forks: counter, .. } = &mut moved {
+                *counter = forks;
+            }
+            decision.push(moved);
+            context.enter(decision, &to, input, context.session);
+        }
     }
-    decision.push(moved);
-    context.enter(decision, &to, input, context.session);
     // After the parent, which gets its place in the queue before its workers (docs/language.md).
     for (id, worker) in names.into_iter().zip(workers) {
         decision.push(Event::AgentSpawned {
@@ -93,7 +126,8 @@ fn next_of(
     let mut states: Vec<StateName> = Vec::new();
     let mut handed = None;
     for (tag, target) in tags.iter().zip(targets) {
-        let named = if let Tag::Goto { input, .. } = tag {
+        let now = if let Tag::Later { tag, .. } = tag { tag } else { tag };
+        let named = if let Tag::Goto { input, .. } = now {
             // The input of a `goto` beside forks is for the parent; each fork has its own.
             handed.clone_from(input);
             Some(target.clone())

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::*;
-use crate::protocol::tags::{Invoke, ResultStatus, Stack, TagContent};
+use crate::protocol::tags::{Invoke, ResultStatus, Stack, TagContent, When};
 
 mod hostile;
 mod properties;
@@ -46,7 +46,13 @@ fn line(tag: &BorrowedTag<'_>) -> String {
 }
 
 fn options(kind: &TagContent<'_>) -> String {
-    if let TagContent::Goto { input, .. } = kind {
+    if let TagContent::Later { tag, when } = kind {
+        let when = match when {
+            When::After(span) => format!("after {span}"),
+            When::At(at) => format!("at {}", at.0),
+        };
+        format!("{} {when}", options(tag))
+    } else if let TagContent::Goto { input, .. } = kind {
         shown("input", input.as_ref())
     } else if let TagContent::Reset { input, cd, stack, .. } = kind {
         let clear = if *stack == Stack::Clear { " clear" } else { "" };
@@ -284,7 +290,6 @@ fn reserved_attributes_are_refused_on_fork_only() {
     let reserved = [
         "wait",
         "wait_timeout",
-        "after",
         "model",
         "backend",
         "budget",
@@ -302,6 +307,35 @@ fn reserved_attributes_are_refused_on_fork_only() {
         check(&format!(r#"<goto {name}="x">A</goto>"#), &format!("goto A ?{name}"));
     }
     check(r#"<fork Name="x">A</fork>"#, r#"fork A Name:"x""#);
+}
+
+#[test]
+fn only_goto_and_reset_can_wait() {
+    check(r#"<goto after="5m" input="x">A</goto>"#, r#"goto A input="x" after 5m"#);
+    check(r#"<reset at="1970-01-01T00:00:07+00:00">A</reset>"#, "reset A at 7000");
+    check(
+        r#"<goto after=" 1s">A</goto>"#,
+        r#"!goto: `after`: " 1s" is not a duration such as 90s, 10m, 2h or 7d"#,
+    );
+    for wrong in ["0s", "999ms", "367d"] {
+        let text = format!(r#"<goto after="{wrong}">A</goto>"#);
+        check(&text, "!goto: `after` must be between 1s and 366d");
+    }
+    let example = "is not a time such as 2026-11-18T07:00:00+01:00";
+    check(r#"<goto at="07:00">A</goto>"#, &format!("!goto: `at`: \"07:00\" {example}"));
+    check(
+        r#"<goto after="5m" at="1970-01-01T00:00:07Z">A</goto>"#,
+        "!goto: `after` and `at` cannot be combined",
+    );
+    for (name, text) in [
+        ("call", r#"<call return="B" after="5m">A</call>"#),
+        ("function", r#"<function return="B" after="5m">A</function>"#),
+        ("fork", r#"<fork next="B" after="5m">A</fork>"#),
+        ("result", r#"<result after="5m">A</result>"#),
+    ] {
+        check(text, &format!("!{name}: `after` is only valid on goto and reset"));
+    }
+    check(r#"<fork next="N" at="noon">A</fork>"#, r#"fork A next="N" at:"noon""#);
 }
 
 #[test]

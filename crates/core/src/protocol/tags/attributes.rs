@@ -8,6 +8,9 @@ use std::borrow::Cow;
 use super::entity::decode;
 use super::{Tag, TagName, TagProblem};
 
+/// Attributes for a time, which only tags that can wait have.
+const TIMES: [&str; 2] = ["after", "at"];
+
 /// A tag that borrows from its text.
 pub type TagContent<'a> = Tag<Cow<'a, str>, Cow<'a, str>>;
 
@@ -28,6 +31,9 @@ impl<'a> BorrowedTag<'a> {
     ) -> Result<Self, TagProblem<'a>> {
         let mut given = Attributes(attributes);
         let kind = (name.spec().read)(&mut given, body)?;
+        if let Some(name) = given.named(&TIMES) {
+            return Err(TagProblem::OnlyLater(name));
+        }
         let unknown = given.0.into_iter().map(|(name, _)| name).collect();
         Ok(Self { kind, unknown })
     }
@@ -39,9 +45,14 @@ pub(super) struct Attributes<'a>(Vec<(&'a str, &'a str)>);
 impl<'a> Attributes<'a> {
     /// Takes an attribute that may be any text.
     pub(super) fn text(&mut self, name: &str) -> Option<Cow<'a, str>> {
+        self.raw(name).map(decode)
+    }
+
+    /// Takes an attribute as it is written.
+    pub(super) fn raw(&mut self, name: &str) -> Option<&'a str> {
         let index = self.0.iter().position(|(given, _)| *given == name)?;
         let (_, raw) = self.0.remove(index);
-        Some(decode(raw))
+        Some(raw)
     }
 
     /// Takes an attribute that is a name: trimmed, not empty, and of bounded length.

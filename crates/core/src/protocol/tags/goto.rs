@@ -1,6 +1,6 @@
 //! `<goto>STATE</goto>`: continue in the same session.
 
-use super::{Body, Tag, TagSpec};
+use super::{Body, Tag, TagSpec, when};
 
 pub(super) const SPEC: TagSpec = TagSpec {
     body: Body::Target,
@@ -8,6 +8,9 @@ pub(super) const SPEC: TagSpec = TagSpec {
     continues_at_target: true,
     note: None,
     cheat_sheet: ["`<goto>S</goto>`", "this one continues", ""],
-    read: |given, target| Ok(Tag::Goto { target: target.into(), input: given.text("input") }),
+    read: |given, target| {
+        let goto = Tag::Goto { target: target.into(), input: given.text("input") };
+        when::read(given, goto)
+    },
     implicit: |target, _| Some(Tag::Goto { target, input: None }),
 };

@@ -45,6 +45,15 @@ pub enum TagProblem<'a> {
     Stack,
     /// A value of `status` other than `ok` and `failed`.
     Status,
+    /// An `after` that is not a duration.
+    BadAfter(&'a str),
+    /// An `after` outside the allowed range.
+    AfterRange,
+    /// An `at` that is not a time.
+    BadAt(&'a str),
+    AfterAndAt,
+    /// An attribute for a later transition on a tag that is taken at once.
+    OnlyLater(&'a str),
     /// A name of more than [`TagProblem::LONGEST_NAME`] bytes; `None` is the target.
     TooLong(Option<&'static str>),
     /// Nothing between the tags.
@@ -68,6 +77,7 @@ impl TagProblem<'_> {
 const SHOWN: usize = 40;
 
 impl fmt::Display for TagProblem<'_> {
+    #[expect(clippy::too_many_lines, reason = "one flat table of all problems reads best")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Each text ends the sentence of a reminder: "The <goto> tag of your message cannot be
         // read: …".
@@ -104,6 +114,17 @@ impl fmt::Display for TagProblem<'_> {
             ),
             Self::Stack => f.write_str("`stack` can only be \"clear\""),
             Self::Status => f.write_str("`status` can only be \"ok\" or \"failed\""),
+            Self::BadAfter(text) => {
+                let text = excerpt(text, SHOWN);
+                write!(f, "`after`: {text:?} is not a duration such as 90s, 10m, 2h or 7d")
+            }
+            Self::AfterRange => f.write_str("`after` must be between 1s and 366d"),
+            Self::BadAt(text) => {
+                let text = excerpt(text, SHOWN);
+                write!(f, "`at`: {text:?} is not a time such as 2026-11-18T07:00:00+01:00")
+            }
+            Self::AfterAndAt => f.write_str("`after` and `at` cannot be combined"),
+            Self::OnlyLater(name) => write!(f, "`{name}` is only valid on goto and reset"),
             Self::TooLong(None) => f.write_str("its target is longer than any name"),
             Self::TooLong(Some(name)) => {
                 write!(f, "the value of `{name}` is longer than any name")

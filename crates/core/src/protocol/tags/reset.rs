@@ -1,7 +1,7 @@
 //! `<reset>STATE</reset>`: continue in a fresh session.
 
 use super::attributes::Attributes;
-use super::{Body, Stack, Tag, TagProblem, TagSpec};
+use super::{Body, Stack, Tag, TagProblem, TagSpec, when};
 
 pub(super) const SPEC: TagSpec = TagSpec {
     body: Body::Target,
@@ -10,12 +10,13 @@ pub(super) const SPEC: TagSpec = TagSpec {
     note: None,
     cheat_sheet: ["`<reset>S</reset>`", "a new one", ""],
     read: |given, target| {
-        Ok(Tag::Reset {
+        let reset = Tag::Reset {
             target: target.into(),
             input: given.text("input"),
             cd: given.word("cd")?,
             stack: stack(given)?,
-        })
+        };
+        when::read(given, reset)
     },
     implicit: |target, _| Some(Tag::Reset { target, input: None, cd: None, stack: Stack::Keep }),
 };

@@ -5,7 +5,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::*;
-use crate::protocol::tags::{Invoke, ResultStatus, Stack, Tag, TagContent};
+use crate::protocol::tags::{Invoke, ResultStatus, Stack, Tag, TagContent, When};
+use crate::time::{Span, Timestamp};
 
 fn write(tag: TagContent<'_>) -> Result<String, Unwritable> {
     let name = tag.name();
@@ -39,6 +40,14 @@ fn parts(tag: TagContent<'_>) -> (Attributes<'_>, Cow<'_, str>) {
             let more = attributes.into_iter().map(|(name, value)| (name, Some(value)));
             (own.into_iter().chain(more).collect(), target)
         }
+        Tag::Later { tag, when } => {
+            let (mut attributes, body) = parts(*tag);
+            attributes.push(match when {
+                When::After(span) => named("after", Some(span.to_string().into())),
+                When::At(at) => named("at", Some(at.to_string().into())),
+            });
+            (attributes, body)
+        }
         Tag::Result { payload, status } => {
             let status = (status != ResultStatus::Ok).then_some(Cow::Borrowed(status.as_str()));
             (vec![named("status", status)], payload)
@@ -70,6 +79,23 @@ fn invoke() -> impl Strategy<Value = Invoke<Cow<'static, str>, Cow<'static, str>
         .prop_map(|(target, return_to, input, model)| Invoke { target, return_to, input, model })
 }
 
+fn later() -> impl Strategy<Value = TagContent<'static>> {
+    let when = prop_oneof![
+        (1_000..When::LONGEST.0).prop_map(|millis| When::After(Span(millis))),
+        (0..4_000_000_000_000_u64).prop_map(|millis| When::At(Timestamp(millis))),
+    ];
+    let goto =
+        (target(), option::of(text())).prop_map(|(target, input)| Tag::Goto { target, input });
+    let reset = (target(), option::of(word())).prop_map(|(target, cd)| Tag::Reset {
+        target,
+        input: None,
+        cd,
+        stack: Stack::Keep,
+    });
+    let tag = prop_oneof![goto, reset];
+    (tag, when).prop_map(|(tag, when)| Tag::Later { tag: Box::new(tag), when })
+}
+
 fn tag() -> impl Strategy<Value = TagContent<'static>> {
     // No attribute of `fork`, and not reserved.
     let variable = "x[a-zA-Z0-9_-]{0,6}".prop_map(Cow::Owned);
@@ -85,6 +111,7 @@ fn tag() -> impl Strategy<Value = TagContent<'static>> {
         (target(), option::of(text())).prop_map(|(target, input)| Tag::Goto { target, input }),
         (target(), option::of(text()), option::of(word()), stack)
             .prop_map(|(target, input, cd, stack)| Tag::Reset { target, input, cd, stack }),
+        later(),
         invoke().prop_map(Tag::Call),
         invoke().prop_map(Tag::Function),
         fork.prop_map(|(target, next, cd, input, attributes)| {

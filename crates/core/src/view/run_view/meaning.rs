@@ -101,6 +101,13 @@ impl RunView {
                 keeps_transition: kept.is_some(),
             },
             Event::AgentHeld { agent, .. } => ViewEvent::AgentHeld(self.place(agent)),
+            Event::AgentWaits { agent, kept, until, span, .. } => ViewEvent::AgentWaits {
+                agent: agent.clone(),
+                at: self.row(agent).map(AgentRow::place_name).unwrap_or_default(),
+                until: *until,
+                span: *span,
+                then: kept.target().to_owned(),
+            },
             Event::AgentRevived { agent } => ViewEvent::AgentRevived(self.place(agent)),
             Event::Stepped { agent, event } => self.stepped(at, agent, event)?,
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::agent::{Agent, AgentStatus, Frame, Location, Session};
+use crate::agent::{Agent, AgentStatus, Frame, Location, Parked, PendingTransition, Session};
 use crate::crayfish::state::{Branch, StepEvent};
 use crate::extension::Extension;
 use crate::failure::Failure;
@@ -71,6 +71,8 @@ pub enum Standing {
     Live,
     /// Its fork waits until workers end.
     Held,
+    /// Its transition waits for a time.
+    Parked,
     Failed,
 }
 
@@ -105,12 +107,27 @@ pub enum Wait {
     /// Other workers must end before it may fork.
     Workers,
     Answer,
+    /// The time at which it enters a state.
+    Time {
+        until: Timestamp,
+        then: String,
+    },
     /// The usage limit of this backend.
     Quota(BackendName, Timestamp),
     /// A login to this backend.
     Login(BackendName),
     /// A missing resource of the machine, such as disk space.
     Environment,
+}
+
+impl Wait {
+    fn of(parked: &Parked) -> Self {
+        Self::until(parked.until, &parked.kept)
+    }
+
+    fn until(until: Timestamp, kept: &PendingTransition) -> Self {
+        Self::Time { until, then: kept.target().to_owned() }
+    }
 }
 
 impl AgentRow {
@@ -166,7 +183,7 @@ impl AgentRow {
             retries: agent.visit.retries,
             failure: match &agent.status {
                 AgentStatus::Failed { failure, .. } => Some(failure.clone()),
-                AgentStatus::Live | AgentStatus::Held(_) => None,
+                AgentStatus::Live | AgentStatus::Held(_) | AgentStatus::Parked(_) => None,
             },
             sent: turn.map_or(Sent::Body, |turn| Sent::of(&turn.prompt)),
             awaits_share: turn.is_some_and(|turn| {
@@ -193,6 +210,7 @@ impl AgentRow {
         let turn = scheduler.turns.get(&agent.id);
         match (&agent.status, turn.map(|turn| &turn.phase)) {
             (AgentStatus::Held(_), _) => Doing::Waiting(Wait::Workers),
+            (AgentStatus::Parked(parked), _) => Doing::Waiting(Wait::of(parked)),
             (AgentStatus::Live, _) if asking.contains(&agent.id) => Doing::Waiting(Wait::Answer),
             (AgentStatus::Live, Some(TurnPhase::Queued)) => Doing::Queued,
             (AgentStatus::Live, Some(TurnPhase::Running { .. })) => Doing::Working(self.work()),
@@ -251,6 +269,7 @@ impl AgentRow {
         match (&self.failure, &self.doing) {
             (Some(_), _) => Standing::Failed,
             (None, Doing::Waiting(Wait::Workers)) => Standing::Held,
+            (None, Doing::Waiting(Wait::Time { .. })) => Standing::Parked,
             (None, _) => Standing::Live,
         }
     }
@@ -337,7 +356,7 @@ impl AgentRow {
             }
         } else if let Event::AgentFailed { failure, .. } = event {
             self.failure = Some(failure.clone());
-        } else if let Event::AgentHeld { .. } = event {
+        } else if let Event::AgentHeld { .. } | Event::AgentWaits { .. } = event {
             self.failure = None;
         } else if let Event::AgentRevived { .. } = event {
             // The visit continues with fresh reminders and retries, as `apply` does.
@@ -374,6 +393,8 @@ impl AgentRow {
     fn next_doing(&self, event: &Event) -> Option<Doing> {
         if let Event::AgentHeld { .. } = event {
             Some(Doing::Waiting(Wait::Workers))
+        } else if let Event::AgentWaits { kept, until, .. } = event {
+            Some(Doing::Waiting(Wait::until(*until, kept)))
         } else if let Event::Asked { .. } = event {
             Some(Doing::Waiting(Wait::Answer))
         } else if let Event::RetryAt { until, .. } = event {
@@ -389,9 +410,9 @@ impl AgentRow {
         {
             Some(Doing::Nothing)
         } else {
-            // A fork that was held is taken now; its next visit follows.
-            let is_released =
-                matches!(event, Event::Moved { .. }) && self.doing == Doing::Waiting(Wait::Workers);
+            // A transition that was kept is taken now; its next visit follows.
+            let is_released = matches!(event, Event::Moved { .. })
+                && matches!(self.doing, Doing::Waiting(Wait::Workers | Wait::Time { .. }));
             let is_over = is_released || charged(event).is_some() || is_beginning(event);
             is_over.then_some(Doing::Nothing)
         }

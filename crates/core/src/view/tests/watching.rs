@@ -76,6 +76,7 @@ fn check_rows(run: &Run, view: &RunView, context: &str) {
         let standing = match agent.status {
             AgentStatus::Live => Standing::Live,
             AgentStatus::Held(_) => Standing::Held,
+            AgentStatus::Parked(_) => Standing::Parked,
             AgentStatus::Failed { .. } => Standing::Failed,
         };
         assert_eq!(row.standing(), standing, "{context}, {id}");

@@ -85,7 +85,9 @@ impl Reader<'_> {
     fn transition(&mut self, node: &Node) -> Option<(TagName, Route)> {
         let mut entries = self.entries("an entry of `allowed_transitions`", node)?;
         let Some(position) = entries.iter().position(|entry| entry.key == "tag") else {
-            let message = "an entry of `allowed_transitions` names no `tag`".to_owned();
+            let message = "an entry of `allowed_transitions` names no `tag`; write { tag: goto, \
+                           target: STATE }";
+            let message = message.to_owned();
             self.error(&node.span, "missing-key", message);
             return None;
         };

@@ -434,7 +434,7 @@ allowed_transitions:
   - {tag: goto, traget: B}"), @r#"
     X:4:5: error: an entry of `allowed_transitions` must be a map, found a text
         4:5 "goto" [wrong-type]
-    X:5:5: error: an entry of `allowed_transitions` names no `tag`
+    X:5:5: error: an entry of `allowed_transitions` names no `tag`; write { tag: goto, target: STATE }
         5:5 "{target: A}" [missing-key]
     X:6:11: error: `tag` must be a tag, but "jump" is not a tag
         6:11 "jump" [unknown-tag]

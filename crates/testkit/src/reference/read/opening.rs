@@ -138,7 +138,9 @@ pub(super) fn meaning(name: TagName, written: Written) -> Option<Meaning> {
     let known: BTreeMap<String, String> = known.into_iter().map(trimmed).collect();
     let missing = grammar.required.iter().any(|key| !known.contains_key(*key));
     let refused = known.iter().any(|(key, value)| grammar.refuses(key, value));
-    if repeated || missing || refused {
+    let all: Vec<String> =
+        known.keys().chain(unknown.iter().map(|(name, _)| name)).cloned().collect();
+    if repeated || missing || refused || grammar.refuses_together(&all) {
         return None;
     }
     let mut known = known;

@@ -140,6 +140,27 @@ fn reserved_attributes_are_refused_on_forks_only() {
 }
 
 #[test]
+fn only_goto_and_reset_wait() {
+    check(r#"<goto after="90s">A</goto>"#, r#"goto "A" after="90s""#);
+    check(
+        r#"<reset at="2001-01-01T00:00:00Z">A</reset>"#,
+        r#"reset "A" at="2001-01-01T00:00:00Z""#,
+    );
+    check(r#"<fork next="N" at="x">A</fork>"#, r#"fork "A" at="x" next="N""#);
+    for malformed in [
+        r#"<goto after="5">A</goto>"#,
+        r#"<goto after="999ms">A</goto>"#,
+        r#"<goto after="367d">A</goto>"#,
+        r#"<goto at="07:00">A</goto>"#,
+        r#"<goto after="5m" at="2001-01-01T00:00:00Z">A</goto>"#,
+        r#"<call return="B" after="5m">A</call>"#,
+        r#"<result at="2001-01-01T00:00:00Z">p</result>"#,
+    ] {
+        check(malformed, "malformed=1");
+    }
+}
+
+#[test]
 fn fork_without_next_needs_one_goto() {
     check_settled("<fork>A</fork>", "malformed=1");
     check_settled("<fork>A</fork><goto>N</goto>", r#"fork "A"; goto "N""#);

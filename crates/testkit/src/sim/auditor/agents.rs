@@ -85,6 +85,12 @@ impl Auditor {
                 let counted = *retry == tracked.retries && *retry <= limit;
                 must!(counted, "retry {retry} of {turn} instead of {}", tracked.retries);
             }
+            Event::AgentWaits { agent, forks, .. } => {
+                let tracked = self.tracked(agent)?;
+                must!(tracked.may_move, "{agent} waits without a settled turn");
+                must!(*forks >= tracked.forks, "the fork counter of {agent} went down");
+                tracked.forks = *forks;
+            }
             Event::Moved { agent, stack, session, cwd, forks, .. } => {
                 let tracked = self.tracked(agent)?;
                 // Workers are named by this counter, so a lower value would use a name twice.

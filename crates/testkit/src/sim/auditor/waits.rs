@@ -32,7 +32,18 @@ pub(super) struct Waits {
     latest_retries: BTreeMap<TurnId, Span>,
     /// When each usage limit must be over, by the monotonic clock.
     latest_holds: BTreeMap<BackendName, Span>,
+    parked: BTreeMap<AgentId, ParkedUntil>,
     keys: BTreeSet<String>,
+}
+
+/// The wait of a parked agent.
+#[derive(Debug, Clone, Copy)]
+struct ParkedUntil {
+    until: Timestamp,
+    /// The duration, if a tag names one.
+    span: Option<Span>,
+    /// When it must be over, by the monotonic clock.
+    latest: Span,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +73,9 @@ impl Waits {
         for (turn, latest) in &mut self.latest_retries {
             *latest = self.retries.get(turn).map_or(*latest, |until| moment.latest(*until));
         }
+        for parked in self.parked.values_mut() {
+            parked.latest = moment.latest(parked.until);
+        }
         for (backend, latest) in &mut self.latest_holds {
             if let Some(Hold::Quota { until, .. }) = self.holds.get(backend) {
                 *latest = moment.latest(*until);
@@ -70,6 +84,7 @@ impl Waits {
     }
 
     /// Checks an event against the waits.
+    #[expect(clippy::too_many_lines, reason = "one flat table of all events reads best")]
     pub(super) fn event(
         &mut self,
         moment: Moment,
@@ -98,7 +113,26 @@ impl Waits {
                 let in_time = in_time(self.latest_retries.remove(turn));
                 must!(in_time, "{turn} waits longer than planned for its retry");
             }
-            Event::TurnStarted { turn, .. } => self.may_start(turn)?,
+            Event::AgentWaits { agent, until, span, .. } => {
+                let (until, span) = (*until, *span);
+                self.parks(
+                    moment,
+                    asked,
+                    agent,
+                    ParkedUntil { until, span, latest: moment.latest(until) },
+                )?;
+            }
+            Event::Moved { agent, .. } | Event::AgentFailed { agent, .. } => {
+                if let Some(ParkedUntil { until, latest, .. }) = self.parked.remove(agent) {
+                    let over = until <= at || matches!(cause, Input::Now);
+                    must!(over, "{agent} continues before its wait is over");
+                    must!(in_time(Some(latest)), "{agent} waits longer than planned");
+                }
+            }
+            Event::TurnStarted { turn, .. } => {
+                must!(!self.parked.contains_key(&turn.agent), "{turn} starts, but its agent waits");
+                self.may_start(turn)?;
+            }
             Event::RetryAt { turn, until, .. } => {
                 must!(is_worth_a_retry(cause), "{turn} is tried again after {cause:?}");
                 // A wait of zero would repeat a failing request without pause; a wait beyond the
@@ -132,6 +166,25 @@ impl Waits {
                 must!(self.keys.insert(key.clone()), "the request {key} counts twice");
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    fn parks(
+        &mut self,
+        moment: Moment,
+        asked: bool,
+        agent: &AgentId,
+        parked: ParkedUntil,
+    ) -> Result<(), Violation> {
+        let (at, ParkedUntil { until, span, .. }) = (moment.at, parked);
+        must!(until > at, "{agent} waits until {until:?}, which is over");
+        let fits = span.is_none_or(|span| until == at + span);
+        must!(fits, "{agent} waits until {until:?} and not for {span:?}");
+        if let Some(earlier) = self.parked.insert(agent.clone(), parked) {
+            // Only a clock that was set back explains that more than the whole is left.
+            let restarts = asked && earlier.span.is_some_and(|span| earlier.until > at + span);
+            must!(restarts, "the wait of {agent} begins again");
         }
         Ok(())
     }

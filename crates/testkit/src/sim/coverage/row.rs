@@ -104,6 +104,7 @@ pub(super) fn row(event: &Event) -> Option<&'static str> {
         Event::AgentEnded { .. } => "end",
         Event::AgentFailed { .. } => "agent failed",
         Event::AgentHeld { .. } => "agent held",
+        Event::AgentWaits { .. } => "agent waits",
         Event::AgentRevived { .. } => "agent revived",
         Event::Reminded { fault, .. } => reminder(fault),
         Event::TurnFailed { failure, .. } => failed(failure),
@@ -134,6 +135,7 @@ const fn ended(ending: Ending) -> &'static str {
         Ending::NeedsCaller => "needs caller",
         Ending::NoQuota => "no quota",
         Ending::Environment => "environment",
+        Ending::Sleeping => "sleeping",
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct JournalBuilder {
     pub(crate) blobs: Blobs,
     definition: Definition,
     manifest: Value,
-    at: Timestamp,
+    pub(crate) at: Timestamp,
     stops: u32,
 }
 

@@ -15,6 +15,8 @@ pub(super) const RECIPES: &[(&str, Recipe)] = &[
     ("priced", states::priced),
     ("kept-transitions", states::kept_transitions),
     ("held-fork", states::held_fork),
+    ("waits", states::waits),
+    ("held-wait", states::held_wait),
     ("adopted", states::adopted),
     ("client-chosen-sessions", states::client_chosen_sessions),
     ("warnings", states::warnings),

@@ -10,7 +10,7 @@ use crate::ids::StateName;
 use crate::prices::Price;
 use crate::protocol::Notice;
 use crate::protocol::tags::Invoke;
-use crate::protocol::{Fault, Malformed, ResultStatus, Stack, Tag, TagName, Untagged};
+use crate::protocol::{Fault, Malformed, ResultStatus, Stack, Tag, TagName, Untagged, When};
 use crate::run::DiscardedCost;
 use crate::run::event::{Ending, Event, StackChange};
 use crate::run::input::{Input, Resume};
@@ -28,10 +28,10 @@ use crate::value::{BlobRef, Hash, Value};
 
 use super::super::play::turn;
 
-pub(super) const INPUT_KINDS: [&str; 9] =
-    ["start", "resume", "settled", "due", "stop", "answer", "adopt", "rewind", "call"];
+pub(super) const INPUT_KINDS: [&str; 10] =
+    ["start", "resume", "settled", "due", "stop", "answer", "adopt", "rewind", "call", "now"];
 
-pub(super) const EVENT_KINDS: [&str; 31] = [
+pub(super) const EVENT_KINDS: [&str; 32] = [
     "run_started",
     "run_resumed",
     "definition_adopted",
@@ -63,16 +63,18 @@ pub(super) const EVENT_KINDS: [&str; 31] = [
     "warned",
     "stepped",
     "turn_recalled",
+    "agent_waits",
 ];
 
 /// A new variant needs a kind, and with it a sample.
 pub(super) const fn input_kind(input: &Input) -> &'static str {
-    let [start, resume, settled, due, stop, answer, adopt, rewind, call] = INPUT_KINDS;
+    let [start, resume, settled, due, stop, answer, adopt, rewind, call, now] = INPUT_KINDS;
     match input {
         Input::Start(_) => start,
         Input::Resume(_) => resume,
         Input::Settled { .. } => settled,
         Input::Due => due,
+        Input::Now => now,
         Input::Stop { .. } => stop,
         Input::Answer { .. } => answer,
         Input::Adopt { .. } => adopt,
@@ -115,6 +117,7 @@ pub(super) const fn event_kind(event: &Event) -> &'static str {
         Event::Warned { .. } => 28,
         Event::Stepped { .. } => 29,
         Event::TurnRecalled { .. } => 30,
+        Event::AgentWaits { .. } => 31,
     };
     EVENT_KINDS[index]
 }
@@ -814,4 +817,30 @@ pub(super) fn governed() -> (Input, Event) {
         governed: governed.clone(),
     };
     (Input::Rewind { kept: 7, nonce, discarded, again: Vec::new(), governed }, rewound)
+}
+
+pub(super) fn waits() -> (Input, Vec<Event>) {
+    let goto = Tag::Goto { target: "A.md".into(), input: Some("again".into()) };
+    let later = |when| Tag::Later { tag: Box::new(goto.clone()), when };
+    let tags = vec![later(When::After(Span::minutes(5))), later(When::At(Timestamp(7)))];
+    let kept = PendingTransition { tags, directories: BTreeMap::new() };
+    let held = Event::AgentHeld { agent: "main".into(), kept };
+    let kept = PendingTransition { tags: vec![goto], directories: BTreeMap::new() };
+    let waits = |span, forks| Event::AgentWaits {
+        agent: "main".into(),
+        kept: kept.clone(),
+        until: Timestamp(300_000),
+        span,
+        forks,
+    };
+    let warned = |warning| Event::Warned { agent: None, warning };
+    let events = vec![
+        held,
+        waits(None, 0),
+        waits(Some(Span::minutes(5)), 2),
+        warned(Warning::ClockSetBack { until: Timestamp(7) }),
+        warned(Warning::LongWait { backend: "claude".into() }),
+        Event::RunEnded { ending: Ending::Sleeping },
+    ];
+    (Input::Now, events)
 }

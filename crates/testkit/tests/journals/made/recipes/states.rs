@@ -11,10 +11,10 @@ use raymond_core::run::outcome::Outcome;
 use raymond_core::run::permissions::{Checks, Permissions};
 use raymond_core::run::settings::{ConfigHome, Pinning};
 use raymond_core::run::start_flags::StartFlags;
-use raymond_core::run::stop::Interruption;
+use raymond_core::run::stop::{Interruption, StopMode};
 use raymond_core::run::warning::Warning;
-use raymond_core::run::{Program, Ralph};
-use raymond_core::time::Span;
+use raymond_core::run::{Input, Program, Ralph};
+use raymond_core::time::{Span, Timestamp};
 use raymond_core::value::Value;
 use raymond_core::workflow::EntryPoint;
 
@@ -141,6 +141,43 @@ pub(super) fn held_fork() -> JournalBuilder {
     builder.says("main_w1", "<result>one</result>");
     builder.says("main_w2", "<result>two</result>");
     builder.says("main", "<result>all</result>");
+    builder
+}
+
+/// Waits of a parent and its worker, beside a fork that is held: over in time, by a user, by a
+/// resume after the clock was set back, and without a process.
+pub(super) fn waits() -> JournalBuilder {
+    let files = [("A.md", "Fork."), ("B.md", "Wait."), ("W.md", "Work on {{item}}.")];
+    let mut builder =
+        JournalBuilder::states(&files).with(|settings| settings.max_agents = 1).started();
+    builder.says("main", r#"<fork>W</fork><goto after="5m" input="p">B</goto>"#);
+    builder.says("main_w1", r#"<goto at="2026-09-23T00:00:00Z">W</goto>"#);
+    builder.after(Span::minutes(5));
+    builder.says("main", r#"<fork>W</fork><goto after="21d">B</goto>"#);
+    builder.feed(vec![Input::Now]);
+    builder.says("main_w1", "<result>one</result>");
+    builder.says("main_w2", "<result>two</result>");
+    builder.stop(StopMode::Now);
+    // A day back.
+    builder.at = Timestamp(builder.at.0 - 86_400_000);
+    builder.resume(|settings| settings.no_wait = true);
+    builder.at = builder.at + Span::minutes(21 * 24 * 60);
+    builder.resume(|_| {});
+    builder.says("main", "<result>all</result>");
+    builder
+}
+
+/// A held fork whose parent will wait.
+pub(super) fn held_wait() -> JournalBuilder {
+    let files = [("A.md", "Fork."), ("W.md", "Work.")];
+    let mut builder =
+        JournalBuilder::states(&files).with(|settings| settings.max_agents = 1).started();
+    builder.says("main", r#"<fork next="A">W</fork>"#);
+    builder.says("main", r#"<fork>W</fork><goto at="2026-09-22T14:00:00Z">A</goto>"#);
+    builder.says("main_w1", r#"<reset after="1s">W</reset>"#);
+    builder.after(Span::minutes(1));
+    builder.says("main_w1", "<result>one</result>");
+    builder.says("main_w2", r#"<fork>W</fork><goto after="5m">A</goto>"#);
     builder
 }
 
