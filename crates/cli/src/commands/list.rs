@@ -224,7 +224,13 @@ impl Column {
 
     /// Returns the columns to show, from left to right.
     fn shown(flags: &List) -> Vec<Self> {
-        let mut columns = vec![Self::Run, Self::Status, Self::Started, Self::Age, Self::Cost];
+        /// Columns of a terminal that has room for every column and most reasons.
+        const WIDE: usize = 120;
+        let is_narrow = std::io::stdout().is_terminal() && terminal::width() < WIDE;
+        let mut columns = vec![Self::Run, Self::Status];
+        // The age says nearly the same, and the reason needs the room.
+        columns.extend((!is_narrow).then_some(Self::Started));
+        columns.extend([Self::Age, Self::Cost]);
         columns.extend(flags.all.then_some(Self::Project));
         columns.extend([Self::Workflow, Self::Reason]);
         columns

@@ -67,5 +67,10 @@ pub fn answering<'r>(run: &'r Run, agent: &'r Agent) -> Option<&'r BackendName> 
     }
 }
 
+/// Returns whether replies from a file answer an agent.
+pub(super) fn is_rehearsed(run: &Run, agent: &Agent) -> bool {
+    answering(run, agent).is_some_and(|backend| run.settings.rehearses(backend))
+}
+
 #[cfg(test)]
 mod tests;

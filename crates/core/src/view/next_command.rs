@@ -12,9 +12,9 @@ use crate::run::{Ending, Phase, Run};
 use crate::steps::decide;
 use crate::time::Span;
 
+use super::backend_labels::is_rehearsed;
 use super::denied::Denied;
 use super::status::{Owner, Status};
-use super::why::is_rehearsed;
 
 /// The next command for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use crate::scheduler::Hold;
 use crate::scheduler::Lane;
 
 use super::TimeFormat;
-use super::backend_labels::{BackendLabels, answering};
+use super::backend_labels::{BackendLabels, answering, is_rehearsed};
 use super::ledger::Ledger;
 use super::next_command::{failed_state, is_final, is_of_caller, misses_variable};
 use super::place::place;
@@ -431,11 +431,6 @@ pub fn needed_edit(run: &Run) -> Option<Hint> {
         AgentStatus::Live | AgentStatus::Held(_) | AgentStatus::Parked(_) => None,
     });
     edits.next()
-}
-
-/// Returns whether replies from a file answer the agent.
-pub(super) fn is_rehearsed(run: &Run, agent: &Agent) -> bool {
-    answering(run, agent).is_some_and(|backend| run.settings.rehearses(backend))
 }
 
 fn edit(run: &Run, agent: &Agent, failure: &Failure) -> Option<Hint> {
