@@ -16,7 +16,7 @@ use crate::scheduler::Scheduler;
 use crate::time::Timestamp;
 use crate::value::Value;
 
-use super::event::Ending;
+use super::event::{Ending, is_zero};
 use super::program::Program;
 use super::settings::Settings;
 use crate::run::stop::StopMode;
@@ -79,11 +79,6 @@ pub enum Phase {
     Stopping(StopMode),
     /// No turn starts until a resume.
     Ended(Ending),
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
-fn is_zero(n: &u32) -> bool {
-    *n == 0
 }
 
 impl Default for Run {

@@ -13,8 +13,8 @@ use crate::time::{Span, Timestamp};
 use crate::machine::blocked::Blocked;
 use crate::machine::transition_context::TransitionContext;
 
-/// A client may delete a conversation that was not used for a month. The margin covers the time
-/// that the wait itself is late.
+/// A client may delete a conversation that was not used for 30 days. Ten days are a margin, because
+/// a wait can end late.
 const LONG: Span = Span::minutes(20 * 24 * 60);
 
 pub(super) fn take(
