@@ -70,7 +70,7 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
 
 /// Prints the error of the parser and returns the exit code. Help is not an error. For a mistyped
 /// command it suggests the most similar command and workflow.
-pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
+pub(crate) fn refuse(mut error: clap::Error) -> ExitCode {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
         (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) => {
@@ -83,12 +83,19 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
             ExitCode::SUCCESS
         }
         (ErrorKind::UnknownArgument, _)
-            if let Some(failure) = replaced_flag(error).or_else(|| second_text(error)) =>
+            if let Some(failure) = replaced_flag(&error).or_else(|| second_text(&error)) =>
         {
             failure.print();
             ExitCode::from(failure.code)
         }
         _ => {
+            if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
+                // A mistyped flag is never meant as the name of a workflow or a run.
+                tips.retain(|tip| !tip.to_string().contains("as a value"));
+                if !tips.is_empty() {
+                    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+                }
+            }
             // The message repeats the typed arguments, which may contain a secret. A style inside
             // the secret would hide it, so secrets are searched in the text without styles.
             let (bare, coloured) = (error.render().to_string(), error.render().ansi().to_string());
@@ -101,6 +108,18 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
         }
     }
 }
+
+/// Names that other tools give to commands.
+const SYNONYMS: [(&str, &str); 8] = [
+    ("continue", "resume"),
+    ("history", "show"),
+    ("kill", "stop"),
+    ("new", "init"),
+    ("restart", "resume"),
+    ("runs", "list"),
+    ("start", "run"),
+    ("validate", "crayfish validate"),
+];
 
 /// Flags of the first Raymond, a Go program, and of similar tools: what to use here.
 const REPLACED_FLAGS: [(&str, &str); 13] = [
@@ -163,7 +182,8 @@ fn mistyped(word: &str, typed: impl Iterator<Item = OsString>) -> Failure {
     }
     let failure = Failure::usage(format!("unknown command or workflow `{word}`"));
     let commands = commands();
-    let command = nearest(word, commands.iter().map(String::as_str));
+    let synonym = SYNONYMS.iter().find(|(other, _)| *other == word).map(|(_, command)| *command);
+    let command = synonym.or_else(|| nearest(word, commands.iter().map(String::as_str)));
     let command = command.map(|command| format!("`raymond {command}`"));
     let project = runs::project().ok();
     let workflow = workflows::nearest(word.as_ref()).map(|path| path.display().to_string());

@@ -62,12 +62,12 @@ fn main() -> ExitCode {
     match completions::answer() {
         Ok(Completion::NotRequested) => {}
         Ok(Completion::Answered) => return ExitCode::SUCCESS,
-        Err(error) => return command_line::refuse(&error),
+        Err(error) => return command_line::refuse(error),
     }
     let words = command_line::with_run(std::env::args_os());
     let arguments = match command_line::parse(words) {
         Ok(arguments) => arguments,
-        Err(error) => return command_line::refuse(&error),
+        Err(error) => return command_line::refuse(error),
     };
     match dispatch(arguments.command) {
         Ok(code) => ExitCode::from(code),

@@ -1,8 +1,8 @@
 //! Warns of `--strict-budget` with clients that report no costs.
 //!
-//! A strict budget charges a turn's full budget share when its cost is unknown. Raymond estimates
-//! the costs of some clients from tokens, so with them every turn is charged in full. The user
-//! should know that before anything is spent.
+//! A strict budget charges a turn's full budget share unless its client reported the cost. Raymond
+//! estimates the costs of some clients from tokens, so with them every turn is charged in full. The
+//! user should know that before anything is spent.
 
 use raymond_backends::registry::{CLIENTS, ClientKind, CostOrigin};
 use raymond_core::diagnostic::Diagnostic;

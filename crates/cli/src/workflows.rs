@@ -16,6 +16,9 @@ const MOST_NAMES: usize = 1_000;
 /// Most bytes of a file that is parsed only to suggest it: 1 MiB.
 const MAX_BYTES_SEARCHED: u64 = 1 << 20;
 
+/// Most names that a hint lists, so that they fit on a screen.
+const MOST_LISTED: usize = 10;
+
 /// The folder in which a project keeps its workflows.
 const FOLDER: &str = "workflows";
 
@@ -54,6 +57,20 @@ pub(crate) fn here(project: &Path) -> Vec<String> {
     }
     found.sort_unstable();
     found.dedup();
+    found
+}
+
+/// Lists the workflows of a folder that has no state of its own, at most [`MOST_LISTED`].
+pub(crate) fn of_folder(folder: &Path) -> Vec<String> {
+    if !folder.is_dir() || !states(folder).is_empty() {
+        return Vec::new();
+    }
+    let paths = workflows_in(folder).map(|name| folder.join(name));
+    // `run` already advises about documents of steps.
+    let paths = paths.filter(|path| !is_document(path)).map(|path| path.display().to_string());
+    let mut found: Vec<String> = paths.collect();
+    found.sort_unstable();
+    found.truncate(MOST_LISTED);
     found
 }
 
@@ -112,10 +129,8 @@ pub(crate) fn missing_hint(path: &Path) -> String {
 }
 
 fn list_of_states(folder: &Path, states: &[String]) -> String {
-    /// So that the names fit on a screen.
-    const MOST_STATES: usize = 10;
-    let listed = states.iter().take(MOST_STATES).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = match states.len().saturating_sub(MOST_STATES) {
+    let listed = states.iter().take(MOST_LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = match states.len().saturating_sub(MOST_LISTED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };

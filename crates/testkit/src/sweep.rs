@@ -215,7 +215,7 @@ mod tests {
         for name in
             ["call", "many-forks", "large-payload", "failing-sibling", "stop", "held", "steps"]
         {
-            let case = corpus().iter().find(|case| case.name == name).unwrap();
+            let case = corpus().find(|case| case.name == name).unwrap();
             match sweep(case, 97) {
                 Ok(counts) => {
                     assert!(counts.crashes > counts.calls && counts.recoveries > 0, "{name}");
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let names: std::collections::BTreeSet<&str> = corpus().iter().map(|c| c.name).collect();
-        assert_eq!(names.len(), corpus().len());
+        let names: std::collections::BTreeSet<&str> = corpus().map(|c| c.name).collect();
+        assert_eq!(names.len(), corpus().count());
     }
 }

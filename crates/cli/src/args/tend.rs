@@ -10,7 +10,7 @@ pub(crate) struct Tend {
     /// Also continue runs whose process was killed, which may cost money
     #[arg(long)]
     pub(crate) interrupted: bool,
-    /// Print one JSON object (without --once: one for each look with work)
+    /// Print one JSON object (without --once: one whenever there is news)
     #[arg(long)]
     pub(crate) json: bool,
 }

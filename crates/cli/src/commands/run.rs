@@ -54,6 +54,12 @@ pub(crate) fn run(mut flags: Run) -> Result<u8, Failure> {
         ))
         .hint(format!("did you mean `raymond run {meant}`?")));
     }
+    let inner = workflows::of_folder(&flags.workflow);
+    if !inner.is_empty() {
+        let folder = flags.workflow.display();
+        return Err(Failure::usage(format!("{folder} is a folder of workflows, not a workflow"))
+            .hint(format!("name one of them: {}", inner.join(", "))));
+    }
     if workflows::is_document(&flags.workflow) {
         check_document(&flags)?;
         // Here backends answer agent steps. In a run of the tool `crayfish` the caller does, and

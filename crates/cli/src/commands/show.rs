@@ -36,22 +36,26 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let mut days = DayHeadings::of_history();
     for record in runs::records(&seen) {
         let record = record?;
-        let begins = text.len();
+        let mut lines = String::new();
         for step in &record.steps {
             if flags.verbose {
-                text.push_str(&said(&step.cause, &blobs));
+                lines.push_str(&said(&step.cause, &blobs));
             }
             let noted = step.events.iter().filter_map(|event| view.note(record.at, event));
-            let lines = noted.filter_map(|event| words(&event, naming, local_time::date_time));
-            for line in lines.filter(|line| line.weight >= least) {
-                text.extend(days.above(record.at).map(|day| day + "\n"));
-                text.push_str(&console::fitted_line(record.at, &line, edge));
-                text.push('\n');
+            let noted = noted.filter_map(|event| words(&event, naming, local_time::date_time));
+            for line in noted.filter(|line| line.weight >= least) {
+                lines.push_str(&console::fitted_line(record.at, &line, edge));
+                lines.push('\n');
             }
         }
-        if flags.verbose && text.len() > begins {
-            text.insert_str(begins, &format!("record {}\n", record.seq));
+        if lines.is_empty() {
+            continue;
         }
+        text.extend(days.above(record.at).map(|day| day + "\n"));
+        if flags.verbose {
+            text.extend(["record ", &record.seq.to_string(), "\n"]);
+        }
+        text.push_str(&lines);
     }
     if let Some(result) = result::of_main(&seen.head, &blobs)?.filter(|_| flags.verbose) {
         // Log lines are short, but the final result is the purpose of the run, so it is printed

@@ -25,6 +25,7 @@ use crate::local_time::time_at;
 use crate::paths;
 use crate::runs::{self, Examined};
 
+use super::background::log_since;
 use super::{print_json, write_stdout};
 
 /// The longest pause between two looks: another command may have changed a run meanwhile.
@@ -222,7 +223,7 @@ async fn wake(project: &Project, run: &RunId) -> Result<(), String> {
         return Ok(());
     }
     // The log stays, because it may say more than its first line.
-    let said = std::fs::read_to_string(&log).unwrap_or_default();
+    let said = log_since(&log, 0);
     let reason = said.lines().find_map(|line| line.strip_prefix("raymond: "));
     Err(reason.map_or_else(|| status.to_string(), str::to_owned))
 }

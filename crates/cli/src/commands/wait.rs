@@ -1,7 +1,7 @@
 //! `raymond wait`: waits until a run has ended, prints its result if it completed, and exits with
 //! its code.
 
-use raymond_core::view::Owner;
+use raymond_core::view::{Owner, Status};
 use raymond_engine::request;
 
 use crate::args::RunArgument;
@@ -29,6 +29,9 @@ pub(crate) fn wait(flags: &RunArgument) -> Result<u8, Failure> {
         result::print_run(&seen.head, &summary, &blobs)?;
     } else {
         crate::say!("{run}: {status}: {}", summary.why);
+        if status != Status::Completed {
+            crate::say!("→ {}", summary.advice());
+        }
         result::print_main(&seen.head, status, &blobs)?;
     }
     Ok(status.exit_code())

@@ -104,7 +104,7 @@ keys! {
             the overshoot is at most one model request for each running turn. With Codex, \
             further requests may start before Raymond interrupts it (docs/codex.md).");
     strict_budget: Slot<bool> = field!(SWITCH, strict_budget)
-        .heading(MONEY).flag("", "Charge a turn's full budget share when its cost is unknown\n\n\
+        .heading(MONEY).flag("", "Charge a turn's full budget share unless its client reported the cost\n\n\
             The budget share is the part of the cap that Raymond reserves for one turn. Codex \
             never reports costs, so each of its turns is charged its full share.");
     model: Slot<String> = field!(TEXT, model).heading(CLIENT).flag("MODEL", "Set the default model").unset("chosen by client");
@@ -137,7 +137,7 @@ keys! {
         .unset("none");
     idle_timeout: Slot<Span> = field!(DURATION, idle_timeout)
         .heading(LIMITS).flag("DURATION", "End a turn after this time without output\n\n\
-            The default is for clients: scripts have no limit unless you set one.")
+            Scripts have no limit unless you set one.")
         .default(|_| {
             // The setting is `None` without a value, and then the client uses its own default,
             // which is shown here.

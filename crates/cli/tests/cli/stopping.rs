@@ -388,7 +388,10 @@ fn wait_ends_with_the_exit_code_of_run() {
     let running = begun(&project, "run wf --run-id r");
     let waiting = project.start("wait r");
     running.signal(Signal::INT);
-    waiting.wait().says(130, "r: stopped: a signal to its owner stopped it; 1 agent can continue");
+    waiting.wait().says(
+        130,
+        "r: stopped: a signal to its owner stopped it; 1 agent can continue\n→ raymond resume r",
+    );
     running.wait().mentions(130, &[]);
     resumes_to_the_end(&project, "r");
     project.raymond("wait").says(0, "r: completed: main ended with a result");
@@ -402,7 +405,9 @@ fn wait_reports_a_dead_owner() {
     let waiting = project.start("wait r");
     running.signal(Signal::KILL);
     running.wait();
-    waiting.wait().says(130, "r: interrupted: its owner died with 1 unfinished turn");
+    waiting
+        .wait()
+        .says(130, "r: interrupted: its owner died with 1 unfinished turn\n→ raymond resume r");
     project.raymond("stop r").says(0, "r: stopped");
     resumes_to_the_end(&project, "r");
 }

@@ -32,7 +32,7 @@ const SEEDS: &[u64] = &[11, 29, 123, 186, 226];
 #[test]
 fn golden_journals_are_written_once() {
     let update = std::env::var_os("UPDATE").is_some();
-    let makers = corpus().iter().map(|case| (format!("swept-{}", case.name), Maker::Case(case)));
+    let makers = corpus().map(|case| (format!("swept-{}", case.name), Maker::Case(case)));
     let seeds = SEEDS.iter().map(|seed| (format!("simulated-{seed}"), Maker::Seed(*seed)));
     let recipes = recipes::RECIPES
         .iter()

@@ -96,7 +96,7 @@ impl Command {
     fn parse(arguments: &[&str]) -> Option<Self> {
         let number = |word: &str| word.parse::<u64>().ok();
         let call = |word: &str| word.parse::<usize>().ok();
-        let named = |name: &str| corpus().iter().find(|case| case.name == name);
+        let named = |name: &str| corpus().find(|case| case.name == name);
         let spec = |name: &str, k: &str, fault: &str, second: Option<usize>| {
             let case = named(name)?;
             let first = Some((call(k)?, MachineFault::named(fault)?));
@@ -119,8 +119,8 @@ impl Command {
             ["stepped", seed] => Self::Stepped(number(seed)?),
             ["seed", seed] => Self::Seed(number(seed)?),
             ["compared", seed] => Self::Compared(number(seed)?),
-            ["sweep"] => Self::Sweep(corpus().iter().collect(), 1),
-            ["sweep", "--one-in", n] => Self::Sweep(corpus().iter().collect(), call(n)?),
+            ["sweep"] => Self::Sweep(corpus().collect(), 1),
+            ["sweep", "--one-in", n] => Self::Sweep(corpus().collect(), call(n)?),
             ["sweep", name] => Self::Sweep(vec![named(name)?], 1),
             ["sweep", name, k, fault] => spec(name, k, fault, None)?,
             ["sweep", name, k, fault, j] => spec(name, k, fault, Some(call(j)?))?,
