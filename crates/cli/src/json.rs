@@ -28,7 +28,7 @@ use serde_json::{Map, json};
 use crate::sanitize::is_terminal_control;
 use crate::status_summary::StatusSummary;
 
-/// The version of these shapes; docs/running.md explains when it changes.
+/// The version of these shapes; docs/json.md explains when it changes.
 pub(crate) const VERSION: u32 = 1;
 
 /// How a value is laid out.

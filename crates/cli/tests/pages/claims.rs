@@ -112,8 +112,8 @@ fn claims(page: &str) -> Vec<String> {
 /// The page that lists the tests of every claim.
 fn proofs(claims: &[String], tests: &[Test]) -> String {
     let mut page = "# Proofs\n\n\
-        The tests that prove the [promises](promises.md) and the claims about [security](security.md),\n\
-        by the id of the claim. This page is made from the lines `// proves: …` above the tests:\n\
+        These tests prove the [promises](promises.md) and the claims about [security](security.md). They\n\
+        are listed by the id of the claim. This page is made from the lines `// proves: …` above the tests:\n\
         `UPDATE=1 cargo nextest run -p raymond --test pages claims`.\n"
         .to_owned();
     let mut by_claim: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
