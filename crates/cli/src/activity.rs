@@ -1,6 +1,8 @@
 //! The activity of an agent in words, for the console and for `status`.
 
 use jiff::tz::TimeZone;
+use raymond_core::run::Group;
+use raymond_core::text::counted;
 use raymond_core::time::Timestamp;
 use raymond_core::view::run_view::{Activity, AgentRow, Doing, Wait};
 
@@ -22,6 +24,10 @@ pub(crate) fn describe(row: &AgentRow, doing: &Doing, now: Timestamp, zone: &Tim
         Doing::Waiting(Wait::Time { until, then }) => {
             format!("waits until {}, then {then}", time_at(*until, now, zone))
         }
+        Doing::Waiting(Wait::Join { then, .. }) => {
+            let counts = row.group.as_ref().map(workers).unwrap_or_default();
+            format!("waiting for {counts}, then {then}")
+        }
         Doing::Waiting(Wait::Answer) => "waits for an answer".to_owned(),
         Doing::Waiting(Wait::Quota(backend, until)) => {
             format!("usage limit of {backend} until {}", time_at(*until, now, zone))
@@ -34,4 +40,13 @@ pub(crate) fn describe(row: &AgentRow, doing: &Doing, now: Timestamp, zone: &Tim
         Doing::Interrupted => "interrupted".to_owned(),
         Doing::Nothing => String::new(),
     }
+}
+
+/// Counts the workers of a wait: `3 workers (1 ended, 1 failed)`.
+fn workers(group: &Group) -> String {
+    let all = counted(group.members.len() as u64, "worker");
+    let counts = [(group.ended, "ended"), (group.failed, "failed")];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();
+    if counts.is_empty() { all } else { format!("{all} ({})", counts.join(", ")) }
 }

@@ -170,6 +170,8 @@ fn agent(view: &RunView, id: &AgentId, row: &AgentRow) -> serde_json::Value {
         Standing::Live => "live",
         Standing::Held => "waiting: agents",
         Standing::Parked => "waiting: time",
+        Standing::Joining => "waiting: workers",
+        Standing::Cancelling => "cancelling",
         Standing::Failed => "failed",
     };
     json!({
@@ -192,9 +194,12 @@ fn agent(view: &RunView, id: &AgentId, row: &AgentRow) -> serde_json::Value {
         },
         "since": row.summary.since.to_string(),
         "waits_until": match &row.doing {
-            Doing::Waiting(Wait::Time { until, .. }) => Some(until.to_string()),
+            Doing::Waiting(Wait::Time { until, .. } | Wait::Join { until: Some(until), .. }) => {
+                Some(until.to_string())
+            }
             _ => None,
         },
+        "waits_for": row.group.as_ref().map(|group| group.left),
         "attributes": attributes(row),
         "spent_usd": row.summary.spent.dollars(),
         "turn": row.attempt.as_ref().map(turn),

@@ -34,6 +34,8 @@ pub(crate) struct StatusSummary {
     pub(crate) next_command: String,
     /// The edit without which the next command fails in the same way again.
     pub(crate) needed_edit: Option<String>,
+    /// The command that lets the run continue without a failed worker.
+    without: Option<String>,
     /// The process that drives the run.
     pub(crate) owner: Option<Process>,
     /// Whether the next command resumes the run.
@@ -63,8 +65,15 @@ impl StatusSummary {
         let why = sanitized(&cause::sentence(run, ledger, status, states));
         let resumes = matches!(next, NextCommand::Resume(_) | NextCommand::ResumeWithBudget { .. });
         let needed_edit = cause::needed_edit(run, status, states).map(|edit| sanitized(&edit));
+        let awaited = view::awaited_failure(run).filter(|_| status == Status::Failed);
+        let without = awaited.map(|worker| format!("raymond cancel {} --agent {worker}", run.id));
         let (owner, left_running) = (None, Vec::new());
-        Self { status, why, next_command, needed_edit, owner, resumes, left_running }
+        Self { status, why, next_command, needed_edit, without, owner, resumes, left_running }
+    }
+
+    /// Returns how to continue without a failed worker, if its parent waits for it.
+    pub(crate) fn alternative(&self) -> Option<String> {
+        self.without.as_ref().map(|command| format!("to continue without it, first run: {command}"))
     }
 
     /// Returns the next command, behind the edit that it needs if the reason does not name it.
@@ -95,6 +104,7 @@ impl StatusSummary {
                     seq => format!("raymond resume {} --truncate-to {}", run.id, seq - 1),
                 },
                 needed_edit: None,
+                without: None,
                 owner: None,
                 resumes: damaged.seq > 1,
                 left_running: Vec::new(),

@@ -3,9 +3,13 @@
 //! This is data; transitions are decided in [`crate::machine`]. An agent that ended becomes an
 //! [`EndedAgent`], which has only what others may still ask for.
 
+mod cancelling;
+mod handed;
 mod location;
 mod session;
 
+pub use cancelling::CancelReason;
+pub use handed::{HandedWorker, WorkerEnd};
 pub use location::Location;
 pub use session::{Session, SessionPlan};
 
@@ -18,6 +22,7 @@ use crate::failure::Failure;
 use crate::few::Few;
 use crate::ids::{AgentId, BackendName, StateName};
 use crate::protocol::{ResultStatus, Tag};
+
 use crate::time::{Span, Timestamp};
 use crate::value::Value;
 
@@ -83,6 +88,9 @@ pub struct Visit {
     /// Whether that result is a success.
     #[serde(default, skip_serializing_if = "ResultStatus::is_ok")]
     pub result_status: ResultStatus,
+    /// The workers whose ends the visit started with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handed: Vec<HandedWorker>,
     /// The number of the current, or last, turn; 0 before the first.
     pub turn: u32,
     /// Reminders given since the visit began or was revived.
@@ -121,6 +129,10 @@ pub enum AgentStatus {
     Held(PendingTransition),
     /// The agent is parked: its transition waits until something happens.
     Parked(Parked),
+    /// The agent is parked: its transition waits for workers.
+    Joining(Joining),
+    /// The agent is cancelled, and its turn in flight is being ended.
+    Cancelling(CancelReason),
     /// The agent failed. A kept transition is decided again when the agent is revived.
     Failed {
         failure: Failure,
@@ -140,6 +152,16 @@ pub struct Parked {
     // With it a resume notices that the clock was set back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span: Option<Span>,
+}
+
+/// The wait of an agent for its workers. The workers are in [`crate::run::Run::groups`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joining {
+    /// The transition, which is decided again when the wait is over.
+    pub kept: PendingTransition,
+    /// The end of the longest wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
 }
 
 /// A transition that was read but not taken. Deciding it again costs nothing.
@@ -180,10 +202,18 @@ impl Agent {
         self.model.as_ref().filter(|_| self.model_of.as_ref().is_none_or(|of| of == backend))
     }
 
+    pub(crate) const fn status(&self) -> &AgentStatus {
+        &self.status
+    }
+
     /// Returns whether the agent still takes part in the run; a held or parked agent does.
     pub const fn is_live(&self) -> bool {
         match self.status {
-            AgentStatus::Live | AgentStatus::Held(_) | AgentStatus::Parked(_) => true,
+            AgentStatus::Live
+            | AgentStatus::Held(_)
+            | AgentStatus::Parked(_)
+            | AgentStatus::Joining(_)
+            | AgentStatus::Cancelling(_) => true,
             AgentStatus::Failed { .. } => false,
         }
     }

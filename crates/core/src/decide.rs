@@ -22,13 +22,13 @@ pub use batch::{Batch, batch};
 pub use effects::{effects, turn_spec};
 pub use refusal::Refusal;
 
-use crate::agent::{AgentStatus, Parked, SessionPlan};
+use crate::agent::{AgentStatus, CancelReason, Joining, Parked, SessionPlan};
 use crate::budget::{Basis, Charge, Micros};
 use crate::crayfish::name::StepId;
 use crate::failure::Failure;
 use crate::few::Few;
 use crate::ids::{AgentId, Nonce, TurnAttempt, TurnId};
-use crate::machine::waking;
+use crate::machine::{alarm, joins, waking};
 use crate::program;
 use crate::protocol::{Notice, Tag};
 use crate::scheduler::TurnPhase;
@@ -76,7 +76,7 @@ pub fn decide(
             if resumed.settings.backend != run.settings.backend {
                 backend_change::check(run, definition, &resumed.settings)?;
             }
-            Ok(resume::resume(run, definition, at, &resumed.settings))
+            Ok(resume::resume(run, definition, at, resumed))
         }
         (Phase::Open, Input::Due) => Ok(due(run, definition, at)),
         (Phase::Open, Input::Now) => {
@@ -87,6 +87,9 @@ pub fn decide(
         (Phase::Stopping(_) | Phase::Ended(_), Input::Due | Input::Now) => Ok(Vec::new()),
         (phase, Input::Stop { mode, by, key }) => {
             stop(run, phase, StopRequest { mode: *mode, by: *by, key })
+        }
+        (_, Input::CancelAgent { agent, by, key }) => {
+            cancel_agent(Decision::new(run, definition, at), CancelRequest { agent, by, key })
         }
         (_, Input::Answer { ask, value, by, key }) => answer(run, ask, value, by, key),
         (_, Input::Call(call)) => {
@@ -130,12 +133,14 @@ fn due(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
             Timer::Hold(backend) => {
                 decision.push(Event::BackendReleased { backend: backend.clone() });
             }
+            // The end of another wait cancels its agent.
+            Timer::Retry(agent) if decision.cancelled.contains(agent) => {}
             Timer::Retry(agent) => {
                 if let Some(turn) = run.scheduler.turns.get(agent) {
                     decision.requeue(&turn.id, Notice::Retried);
                 }
             }
-            Timer::Wake(agent) => waking::wake(&mut decision, agent),
+            Timer::Wake(agent) => alarm::ring(&mut decision, agent),
             Timer::AskExpires(ask) => {
                 decision.push(Event::AskExpired { ask: ask.clone() });
                 let (agent, failure) = (ask.agent.clone(), Failure::Unanswered);
@@ -172,6 +177,45 @@ fn stop(run: &Run, phase: Phase, request: StopRequest<'_>) -> Result<Vec<Event>,
         }
         Phase::Ended(_) => Err(ended(phase)),
     }
+}
+
+#[derive(Clone, Copy)]
+struct CancelRequest<'a> {
+    agent: &'a AgentId,
+    by: &'a str,
+    key: &'a str,
+}
+
+/// Checks that a user may cancel an agent.
+pub fn check_cancellation(run: &Run, agent: &AgentId) -> Result<(), Refusal> {
+    match run.phase {
+        Phase::Stopping(StopMode::Cancel) => Err(Refusal::Ended(Ending::Cancelled)),
+        phase @ (Phase::Ended(Ending::Completed | Ending::Cancelled) | Phase::Unborn) => {
+            Err(ended(phase))
+        }
+        _ if !run.agents.contains_key(agent) => Err(Refusal::NoSuchAgent(agent.clone())),
+        _ if *agent == AgentId::main() || run.program.steps().is_some() => {
+            Err(Refusal::OnlyWorkers(agent.clone()))
+        }
+        Phase::Open | Phase::Stopping(_) | Phase::Ended(_) => Ok(()),
+    }
+}
+
+/// Cancels a worker, with the workers below it.
+fn cancel_agent(
+    mut decision: Decision<'_>,
+    request: CancelRequest<'_>,
+) -> Result<Vec<Event>, Refusal> {
+    let CancelRequest { agent, by, key } = request;
+    // A request may be delivered twice after a crash: see `stop`.
+    if decision.run.keys.contains(key) {
+        return Ok(Vec::new());
+    }
+    check_cancellation(decision.run, agent)?;
+    let (by, key) = (by.to_owned(), key.to_owned());
+    decision.push(Event::CancelRequested { agent: agent.clone(), by: by.clone(), key });
+    joins::cancel(&mut decision, agent, &CancelReason::Requested { by });
+    Ok(decision.events)
 }
 
 fn ended(phase: Phase) -> Refusal {
@@ -232,10 +276,17 @@ pub fn check_adoption(run: &Run, definition: &Definition) -> Result<(), Refusal>
                 return Err(Refusal::StateGone { agent, state });
             }
         }
-        let AgentStatus::Parked(Parked { kept, .. }) = &agent.status else { continue };
-        for target in kept.tags.iter().filter_map(Tag::target) {
+        let kept = match &agent.status {
+            AgentStatus::Parked(Parked { kept, .. })
+            | AgentStatus::Joining(Joining { kept, .. }) => kept,
+            AgentStatus::Live
+            | AgentStatus::Held(_)
+            | AgentStatus::Cancelling(_)
+            | AgentStatus::Failed { .. } => continue,
+        };
+        for target in kept.tags.iter().flat_map(Tag::kept_targets) {
             if definition.resolve(target).is_err() {
-                let (agent, state) = (agent.id.clone(), target.as_str().into());
+                let (agent, state) = (agent.id.clone(), target.into());
                 return Err(Refusal::WaitGone { agent, state });
             }
         }

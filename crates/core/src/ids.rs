@@ -206,6 +206,12 @@ impl AgentId {
         });
         Self::new(format!("{self}_{}{n}", abbreviation.collect::<String>()))
     }
+
+    /// Returns the beginning of the names of its workers, and of their workers.
+    #[must_use]
+    pub fn descendants(&self) -> Self {
+        Self::new(format!("{self}_"))
+    }
 }
 
 impl StateName {

@@ -47,7 +47,7 @@ pub use run_view::RunView;
 pub use status::{Owner, Status, Waiting, status};
 pub use totals::Totals;
 pub use view_event::ViewEvent;
-pub use why::{Cause, Hint, collected, needed_edit, why};
+pub use why::{Cause, Hint, awaited_failure, collected, needed_edit, why};
 pub use words::{Audience, Line, Weight, words};
 
 /// Formats a time for a reader. The core knows no time zone.

@@ -45,6 +45,7 @@ pub mod scope;
 mod test_runs;
 
 pub mod git_tracked;
+mod handed;
 pub mod snapshot;
 pub mod statefile;
 pub mod step_results;

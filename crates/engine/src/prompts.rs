@@ -4,7 +4,9 @@
 //! of unpinned states cannot be rendered, because the states may have changed.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
+use raymond_core::agent::HandedWorker;
 use raymond_core::decide::effects;
 use raymond_core::ids::TurnAttempt;
 use raymond_core::protocol::notice::notice;
@@ -16,6 +18,7 @@ use raymond_core::workflow::Definition;
 use raymond_store::Blobs;
 use raymond_store::blobs;
 
+use crate::handed::Handing;
 use crate::observe;
 use crate::pin::{Pin, PinError};
 use crate::runner::turn::bindings;
@@ -41,6 +44,7 @@ pub type Prompts = BTreeMap<TurnAttempt, String>;
 pub fn prompts<E: From<PromptsError>>(
     records: impl Iterator<Item = Result<Record, E>>,
     blobs: &Blobs,
+    handed: &Path,
 ) -> Result<Prompts, E> {
     let (mut run, mut definition, mut prompts) = (Run::default(), None, Prompts::new());
     for record in records {
@@ -61,7 +65,9 @@ pub fn prompts<E: From<PromptsError>>(
         for effect in effects(&run, definition, events) {
             if let Effect::Start(TurnSpec { header, work: Work::Prompt(prompt) }) = effect {
                 let attempt = TurnAttempt { turn: header.turn.clone(), number: header.attempt };
-                let text = render(&RunContext::of(&run), &attempt, *prompt, blobs);
+                let handing = Handing { blobs, directory: handed };
+                let text =
+                    render(&RunContext::of(&run), &attempt, &header.handed, *prompt, handing);
                 prompts.insert(attempt, text.map_err(PromptsError::Blob)?);
             }
         }
@@ -79,12 +85,15 @@ fn pinned(run: &Run, blobs: &Blobs) -> Result<Definition, PromptsError> {
 fn render(
     run: &RunContext,
     attempt: &TurnAttempt,
+    handed: &[HandedWorker],
     prompt: PromptSpec,
-    blobs: &Blobs,
+    handing: Handing<'_>,
 ) -> Result<String, blobs::Error> {
     let text = match prompt.message {
         Message::Body { body, values } => {
+            let values = handing.with_list(&attempt.turn, handed, values)?;
             let bindings = bindings(run, &attempt.turn, &values);
+            let blobs = handing.blobs;
             let load = &mut |blob: &BlobRef| observe::load(blobs, &Value::Blob(blob.clone()));
             bindings.render(&body, load)?.text
         }

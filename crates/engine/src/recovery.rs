@@ -47,7 +47,7 @@ pub fn settled(turn: &Turn, outcome: Outcome) -> Input {
 /// Returns the first inputs of a new owner: the outcomes, and the resume.
 pub fn resume_inputs(reports: Vec<Input>, settings: Settings) -> Vec<Input> {
     let mut inputs = reports;
-    inputs.push(Input::Resume(Box::new(Resume { settings })));
+    inputs.push(Input::Resume(Box::new(Resume { settings, is_wake: false })));
     inputs
 }
 

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use raymond_core::decide::Refusal;
-use raymond_core::ids::RunId;
+use raymond_core::decide::{Refusal, check_cancellation};
+use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::stop::{StopMode, StopOrigin};
 use raymond_core::run::{Input, Phase, Run, Settings};
 use raymond_core::view;
@@ -121,6 +121,118 @@ pub async fn stop(
             },
         }
     }
+}
+
+/// The request to cancel one agent.
+#[derive(Debug, Clone, Copy)]
+pub struct AgentRequest<'a> {
+    pub agent: &'a AgentId,
+    /// The name of the user.
+    pub by: &'a str,
+}
+
+/// Cancels one agent, and waits until it has left the run. Returns why the run refused it.
+///
+/// A run whose owner died is stopped, as by [`stop`]: nothing else may record the ends of its
+/// turns.
+pub async fn cancel_agent(
+    project: &Project,
+    run: &RunId,
+    request: AgentRequest<'_>,
+    backends: Known<'_>,
+) -> Result<Option<Refusal>, RequestError> {
+    let AgentRequest { agent, by } = request;
+    let key = format!("cancel-agent_{}", clock::nonce());
+    let input = Input::CancelAgent { agent: agent.clone(), by: by.to_owned(), key: key.clone() };
+    loop {
+        check_here(project, run)?;
+        let seen = inspect(project, run)?;
+        // Checked here, too, because the journal does not contain refused requests.
+        if !seen.head.run.keys.contains(&key)
+            && let Err(refusal) = check_cancellation(&seen.head.run, agent)
+        {
+            return Ok(Some(refusal));
+        }
+        if owner(project, run)?.is_none() {
+            return cancel_without_owner(project, run, &input, backends).await;
+        }
+        let waited = ask_owner_for(project, run, &input, &key, agent).await;
+        if !matches!(waited, Err(RequestError::Suspended(_))) {
+            inbox(project, run).remove(&key).ok();
+        }
+        if waited? {
+            return Ok(None);
+        }
+    }
+}
+
+/// Asks the owner until the agent has left the run. Returns whether it has: the owner may die, or
+/// end the run.
+async fn ask_owner_for(
+    project: &Project,
+    run: &RunId,
+    input: &Input,
+    key: &str,
+    agent: &AgentId,
+) -> Result<bool, RequestError> {
+    let json = serde_json::to_vec(input).expect("a request is plain data");
+    let ballast = project.root.ballast(Arc::clone(&project.disk));
+    let mut suspension = Suspension::default();
+    let mut pauses = 0_u32;
+    loop {
+        let found = owner_and_life(project, run)?;
+        let seen = inspect(project, run)?.head.run;
+        if seen.keys.contains(key) && !seen.agents.contains_key(agent) {
+            return Ok(true);
+        }
+        let Some((owner, life)) = found else { return Ok(false) };
+        if let Phase::Ended(_) = seen.phase {
+            return Ok(false);
+        }
+        if suspension.is_news(life, Instant::now()) {
+            return Err(RequestError::Suspended(Box::new(owner)));
+        }
+        // As in `ask_owner`: a new owner removes requests to the owner before it.
+        if pauses.is_multiple_of(20) && !seen.keys.contains(key) {
+            inbox(project, run).post_despite_full_disk(key, &json, &ballast)?;
+            wake_owner(project, run);
+        }
+        pauses += 1;
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+}
+
+async fn cancel_without_owner(
+    project: &Project,
+    run: &RunId,
+    input: &Input,
+    backends: Known<'_>,
+) -> Result<Option<Refusal>, RequestError> {
+    let how = OpenOptions {
+        takeover: Takeover::Never,
+        truncate_to: None,
+        clients: LeftoverClients::Adopt,
+    };
+    let mut owned = OwnedRun::open(project, run, how, None).await?;
+    let mut inputs = Vec::new();
+    if !matches!(owned.head.run.phase, Phase::Ended(_)) {
+        let backends = backends(&owned.head.run.settings);
+        owned.check_readable(&backends)?;
+        owned.end_clients().await;
+        let reports = owned.report_inputs(&backends, OnUnreadable::Refuse).await?;
+        let (mode, key) = (StopMode::Now, stop_key(StopMode::Now));
+        inputs = recovery::stop_inputs(&owned.head.run, reports, mode, &key, &key);
+    }
+    // Before the end of the run, so that a turn in flight is already charged.
+    inputs.push(input.clone());
+    let OwnedRun { head, definition, journal, lock, paths, .. } = owned;
+    let mut driver = Driver::new(head, definition, journal, RecordOnly);
+    let verdict = driver.handle(clock::now(), inputs)?.pop();
+    let status = view::status(driver.run(), view::Owner::Gone);
+    // The answer is in the journal; the state file is only derived from it.
+    statefile::write(project.disk.as_ref(), &paths.state, driver.head(), status).ok();
+    drop(lock);
+    Ok(verdict.and_then(Result::err))
 }
 
 /// Ends a run whose owner died while it was cancelling.

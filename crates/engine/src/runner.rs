@@ -158,6 +158,7 @@ impl<'w> Runner<'w> {
             transcripts: paths.transcripts.clone(),
             homes: paths.homes.clone(),
             private: paths.definition.clone(),
+            handed: paths.handed.clone(),
             warned: Mutex::default(),
         };
         let (report, reports) = unbounded_channel();

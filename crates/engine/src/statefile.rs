@@ -153,6 +153,8 @@ fn agent_entry(agent: &Agent) -> AgentEntry<'_> {
         AgentStatus::Live => ("live", None),
         AgentStatus::Held(_) => ("waiting: agents", None),
         AgentStatus::Parked(_) => ("waiting: time", None),
+        AgentStatus::Joining(_) => ("waiting: workers", None),
+        AgentStatus::Cancelling(_) => ("cancelling", None),
         AgentStatus::Failed { failure, .. } => ("failed", Some(failure.to_string())),
     };
     AgentEntry {
@@ -167,7 +169,11 @@ fn agent_entry(agent: &Agent) -> AgentEntry<'_> {
         visits: &agent.visits,
         waits_until: match &agent.status {
             AgentStatus::Parked(parked) => Some(parked.until.to_string()),
-            AgentStatus::Live | AgentStatus::Held(_) | AgentStatus::Failed { .. } => None,
+            AgentStatus::Joining(joining) => joining.until.map(|until| until.to_string()),
+            AgentStatus::Live
+            | AgentStatus::Held(_)
+            | AgentStatus::Cancelling(_)
+            | AgentStatus::Failed { .. } => None,
         },
     }
 }

@@ -48,6 +48,8 @@ pub struct RunPaths {
     pub homes: PathBuf,
     /// The directory of pinned scripts.
     pub definition: PathBuf,
+    /// The directory of long results that parents received from their workers.
+    pub handed: PathBuf,
     /// The replies of a rehearsal that got them from a pipe.
     pub replies: PathBuf,
     pub snapshot: PathBuf,
@@ -183,6 +185,7 @@ impl Root {
             transcripts: directory.join("transcripts"),
             homes: directory.join("homes"),
             definition: directory.join("definition"),
+            handed: directory.join("handed"),
             replies: directory.join("replies.yaml"),
             snapshot: directory.join("snapshot.json"),
             state: self.state_directory().join(format!("{id}.json")),

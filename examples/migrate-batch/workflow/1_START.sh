@@ -5,7 +5,7 @@ set -euo pipefail
 list() { git grep -lF old_log -- 'packages/*/run.sh' | xargs -rn 1 dirname; } # your items: directories
 
 desk="$PWD/.work/$RAYMOND_RUN_ID"
-mkdir -p "$desk/outcome" "$desk/output" && echo '*' > .work/.gitignore
+mkdir -p "$desk/output" && echo '*' > .work/.gitignore
 
 # Stores the list, so that a repeat after a crash has the same items in the same order.
 if [ ! -e "$desk/items" ]; then
@@ -16,6 +16,6 @@ fi
 [ -s "$desk/items" ] || { echo '<result>nothing to migrate</result>'; exit; }
 
 while read -r item; do
-  raymond emit fork MIGRATE --next STARTED --cd "$item" \
-    --attribute item="$item" --attribute desk="$desk"
+  raymond emit fork MIGRATE --cd "$item" --attribute item="$item" --attribute desk="$desk"
 done < "$desk/items"
+echo '<goto wait="all">REPORT</goto>'

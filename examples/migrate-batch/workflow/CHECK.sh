@@ -15,4 +15,4 @@ fi
 exec 9> "$desk/lock" && flock 9
 git add --all .
 git diff --cached --quiet -- . || git commit --quiet --message "migrate $item" -- .
-echo '<goto input="migrated">END</goto>'
+echo '<result>migrated</result>'

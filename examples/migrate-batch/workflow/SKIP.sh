@@ -5,4 +5,4 @@ set -euo pipefail
 exec 9> "$RAYMOND_ATTR_DESK/lock" && flock 9
 git restore --staged --worktree .
 git clean --quiet --force -d .
-echo '<goto input="check failed">END</goto>'
+echo '<result>check failed</result>'

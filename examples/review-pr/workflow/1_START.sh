@@ -9,7 +9,7 @@ pr=${RAYMOND_INPUT:-}
 [[ "$pr" =~ ^[0-9]+$ ]] || { echo 'which pull request? start with --input NUMBER' >&2; exit 1; }
 
 desk=".work/$RAYMOND_RUN_ID"
-mkdir -p "$desk"/{findings,order,dropped,proofs,reviewed} && echo '*' > .work/.gitignore
+mkdir -p "$desk"/{findings,order,dropped,proofs} && echo '*' > .work/.gitignore
 echo "$pr" > "$desk/pr"
 # Creates a separate worktree. First removes an incomplete one that an interrupted attempt created.
 rm -rf "$desk/tree"
@@ -18,5 +18,6 @@ git worktree add --quiet --force --detach "$desk/tree"
 diff_of "$pr" > "$desk/diff"
 
 for focus in 'wrong results' 'errors and edge cases' 'what callers rely on'; do
-  echo "<fork next=\"STARTED\" focus=\"$focus\">REVIEWER</fork>"
+  echo "<fork focus=\"$focus\">REVIEWER</fork>"
 done
+echo '<goto wait="all">NEXT</goto>'

@@ -31,12 +31,4 @@ while IFS= read -r text || [ -n "$text" ]; do
   esac
 done < "$RAYMOND_RESULT_FILE"
 
-# Only the first worker that sees all three reviews continues. The link contains its name, so the
-# same worker continues again if it was interrupted here.
-: > "$desk/reviewed/$RAYMOND_AGENT_ID"
-if [ "$(find "$desk/reviewed" -type f | wc -l)" -eq 3 ] &&
-  { ln -s "$RAYMOND_AGENT_ID" "$desk/last" 2> /dev/null || [ "$(readlink "$desk/last")" = "$RAYMOND_AGENT_ID" ]; }; then
-  echo '<goto>NEXT</goto>'
-else
-  echo "<result>reviewed: $RAYMOND_ATTR_FOCUS</result>"
-fi
+echo "<result>reviewed: $RAYMOND_ATTR_FOCUS</result>"

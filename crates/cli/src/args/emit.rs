@@ -63,6 +63,15 @@ pub(crate) struct Emit {
     /// Wait until this time: 2026-11-18T07:00:00+01:00 (goto, reset)
     #[arg(long, value_name = "TIME")]
     pub(crate) at: Option<String>,
+    /// Wait for workers: all, any, done or a number (goto)
+    #[arg(long, value_name = "NEED")]
+    pub(crate) wait: Option<String>,
+    /// Wait at most this long (goto with --wait and --then)
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) timeout: Option<String>,
+    /// Name the state to enter if that wait fails (goto)
+    #[arg(long, value_name = "STATE")]
+    pub(crate) then: Option<String>,
     /// Return a failure, with the text as the reason (result)
     #[arg(long, value_name = "failed")]
     pub(crate) status: Option<String>,

@@ -174,6 +174,9 @@ pub(crate) struct Resume {
     pub(crate) truncate_to: Option<u64>,
     #[arg(long, hide = true)]
     pub(crate) input: Option<String>,
+    /// Only end the waits whose time has come: for `raymond tend`
+    #[arg(long, hide = true)]
+    pub(crate) wake: bool,
     /// Set a variable of a document (with --with-current; repeatable)
     #[arg(long = "var", value_name = "NAME=TEXT")]
     pub(crate) vars: Vec<String>,

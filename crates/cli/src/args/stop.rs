@@ -22,6 +22,9 @@ pub(crate) struct Cancel {
     /// Name the run: id, unique prefix or @last
     #[arg(add = completion::driven_run())]
     pub(crate) run: String,
+    /// Cancel only this worker, with its own workers
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -216,8 +216,8 @@ fn length(log: &Path) -> u64 {
     std::fs::metadata(log).map_or(0, |found| found.len())
 }
 
-/// Returns the output since `start`. A partly read log is better than none: these words only explain
-/// a failed start.
+/// Returns the output since `start`. A partly read log is better than none: these words only
+/// explain a failed start.
 pub(super) fn log_since(log: &Path, start: u64) -> String {
     let mut bytes = Vec::new();
     if let Ok(mut file) = std::fs::File::open(log) {

@@ -29,8 +29,18 @@ pub(crate) fn emit(flags: &Emit) -> Result<u8, Failure> {
         ("stack", &flags.stack),
         ("after", &flags.after),
         ("at", &flags.at),
+        ("wait", &flags.wait),
+        ("timeout", &flags.timeout),
+        ("then", &flags.then),
         ("status", &flags.status),
     ];
+    // On a fork, these would become variables of the worker.
+    if tag == TagName::Fork && flags.at.is_some() {
+        return Err(Failure::usage("<fork>: `at` is only valid on goto and reset"));
+    }
+    if tag == TagName::Fork && flags.then.is_some() {
+        return Err(Failure::usage("<fork>: `then` is only valid on goto"));
+    }
     // Names are trimmed when they are read, so that is how they are written.
     let words = words.into_iter().filter_map(|(name, word)| Some((name, word.as_deref()?.trim())));
     let input = input.as_deref().map(|input| ("input", input));

@@ -32,6 +32,12 @@ pub(super) fn print_object(
     // Redacted before the results are added, because results stay byte for byte.
     let mut object = redacted_json(object);
     object["results"] = json::results(head, blobs);
+    let failures = head.run.handed_failures.iter();
+    let failures: serde_json::Map<String, serde_json::Value> =
+        failures.map(|(agent, failure)| (agent.to_string(), failure.to_string().into())).collect();
+    if !failures.is_empty() {
+        object["handed_failures"] = redacted_json(failures.into());
+    }
     if let Some(output) = output(&head.run, blobs)? {
         object["output"] = output;
     }

@@ -58,6 +58,8 @@ pub(crate) struct ResumeOptions<'a> {
     max_iterations: Option<u32>,
     /// Whether all waits for a time end at once.
     now: bool,
+    /// Whether only waits for a time end: see [`Input::Resume`].
+    is_wake: bool,
     prices: Prices,
     drive_mode: DriveMode,
     /// The texts that a background process needs, as its standard input.
@@ -113,6 +115,17 @@ impl ResumeOptions<'_> {
     }
 }
 
+impl ResumeOptions<'_> {
+    /// Returns the inputs of a resume with what the flags ask for.
+    fn requested(&self, mut inputs: Vec<Input>) -> Vec<Input> {
+        if let Some(Input::Resume(resume)) = inputs.last_mut() {
+            resume.is_wake = self.is_wake;
+        }
+        inputs.extend(self.now.then_some(Input::Now));
+        inputs
+    }
+}
+
 impl<'a> ResumeOptions<'a> {
     /// Returns the options of `run --or-resume`.
     pub(super) fn from_run(flags: &'a crate::args::Run, texts: &GivenTexts) -> Self {
@@ -129,6 +142,7 @@ impl<'a> ResumeOptions<'a> {
             setting_flags: &flags.setting_flags,
             max_iterations: flags.max_iterations,
             now: false,
+            is_wake: false,
             prices: Prices::Kept,
             drive_mode: DriveMode::of(&flags.background),
             handed_over: texts.to_hand_over(),
@@ -155,6 +169,7 @@ impl<'a> ResumeOptions<'a> {
             setting_flags: &flags.setting_flags,
             max_iterations: flags.max_iterations,
             now: flags.now,
+            is_wake: flags.wake,
             prices: if flags.current_prices { Prices::Current } else { Prices::Kept },
             drive_mode: DriveMode::of(&flags.background),
             handed_over: Vec::new(),
@@ -274,8 +289,7 @@ pub(super) fn resume_run(
     // adopted states stay adopted.
     let resumed = runtime.block_on(owned.resume_inputs(settings, &backends));
     let resumed = resumed.map_err(|error| Failure::from(error).naming_run(run))?;
-    let now = options.now.then_some(Input::Now);
-    let inputs: Vec<Input> = adopted.into_iter().chain(resumed).chain(now).collect();
+    let inputs = adopted.into_iter().chain(options.requested(resumed)).collect::<Vec<_>>();
     // Only the processes that `resume_inputs` ended: `report_opening` has printed the others.
     report_ended(&owned.found.ended[reported..]);
     if !options.output.quiet {

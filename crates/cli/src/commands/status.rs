@@ -60,8 +60,9 @@ fn text(seen: &Seen, summary: &StatusSummary, blobs: &Blobs) -> String {
         format!("{}  {}", view.run, summary.status),
         format!("  {}", summary.why),
         format!("  → {}", summary.advice()),
-        format!("  {}", counts(&view, is_damaged).join(" · ")),
     ];
+    lines.extend(summary.alternative().map(|words| format!("  {words}")));
+    lines.push(format!("  {}", counts(&view, is_damaged).join(" · ")));
     lines.extend(tally(&view).map(|tally| format!("  {tally}")));
     lines.extend(backends(&view).map(|backends| format!("  {backends}")));
     if let Some(owner) = &seen.owner {
@@ -195,7 +196,10 @@ fn line(view: &RunView, id: &AgentId, row: &AgentRow, descriptions: &Description
     let status = match (row.standing(), &row.failure) {
         (_, Some(failure)) => format!("  failed: {}", sanitized(&failure.to_string())),
         (Standing::Held, None) => "  waiting: agents".to_owned(),
-        (Standing::Live | Standing::Parked | Standing::Failed, None) => String::new(),
+        (Standing::Cancelling, None) => "  is being cancelled".to_owned(),
+        (Standing::Live | Standing::Parked | Standing::Joining | Standing::Failed, None) => {
+            String::new()
+        }
     };
     // A step is visited once, and its key contains the iteration, so the visit is omitted.
     let visit = match view.program {
@@ -233,8 +237,8 @@ fn doing(view: &RunView, row: &AgentRow) -> String {
         // The time at which the owner died is unknown, so there is no duration.
         return format!("  {words}");
     }
-    if row.standing() == Standing::Parked {
-        // The time at which the wait ends says more than how long it has lasted.
+    if matches!(row.standing(), Standing::Parked | Standing::Joining) {
+        // The end of the wait says more than how long it has lasted.
         return format!("  {}", sanitized(&words));
     }
     format!("  {} for {}", sanitized(&words), in_seconds(between(row.summary.since, now)))

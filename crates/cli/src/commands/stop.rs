@@ -1,11 +1,12 @@
 //! `raymond stop` and `raymond cancel`: ask a run to end, and wait until it has.
 
-use raymond_core::ids::RunId;
+use raymond_core::decide::Refusal;
+use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::stop::StopMode;
 use raymond_core::run::{Ending, Phase};
 use raymond_core::view::{Owner, Status, status as status_of};
 use raymond_engine::owned::{OwnError, end_leftover_processes};
-use raymond_engine::request::{self, RequestError, StopOutcome};
+use raymond_engine::request::{self, AgentRequest, RequestError, StopOutcome};
 use raymond_store::lock::Owner as Process;
 
 use crate::args::{Cancel, Stop};
@@ -22,6 +23,9 @@ pub(crate) fn stop(flags: &Stop) -> Result<u8, Failure> {
 }
 
 pub(crate) fn cancel(flags: &Cancel) -> Result<u8, Failure> {
+    if let Some(agent) = &flags.agent {
+        return cancel_agent(flags, &AgentId::from(agent.as_str()));
+    }
     ask(&flags.run, StopMode::Cancel, Ending::Cancelled, flags.json)
 }
 
@@ -83,6 +87,53 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
                 .hint(format!("raymond why {run}")))
         }
     }
+}
+
+/// Cancels one worker, and waits until it has left the run.
+fn cancel_agent(flags: &Cancel, agent: &AgentId) -> Result<u8, Failure> {
+    let project = runs::project()?;
+    let run = runs::find(&project, &flags.run)?;
+    runs::look(&project, &run)?;
+    let by = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
+    let by = by.unwrap_or_else(|_| "a user".to_owned());
+    let request = AgentRequest { agent, by: &by };
+    let runtime = crate::runtime::runtime()?;
+    let asked = runtime.block_on(request::cancel_agent(&project, &run, request, &|settings| {
+        backends::known(&project, settings)
+    }));
+    let refused = asked.map_err(|error| match &error {
+        RequestError::Suspended(owner) => suspended(&run, StopMode::Cancel, owner),
+        _ => Failure::from(error).naming_run(&run),
+    })?;
+    match refused {
+        None => {}
+        Some(Refusal::OnlyWorkers(_)) => {
+            return Err(Failure::usage(format!(
+                "could not cancel `{agent}`: only workers can be cancelled"
+            ))
+            .hint(format!("to end the run: raymond cancel {run}")));
+        }
+        Some(Refusal::NoSuchAgent(_)) => {
+            return Err(Failure::usage(format!(
+                "could not cancel `{agent}`: `{run}` has no live or failed agent with this name"
+            ))
+            .hint(format!("raymond status {run} lists the agents")));
+        }
+        Some(refusal) => {
+            return Err(Failure::usage(format!("could not cancel `{agent}`: {refusal}"))
+                .hint(format!("raymond why {run}")));
+        }
+    }
+    let seen = runs::look(&project, &run)?;
+    let summary = StatusSummary::seen(&project, &seen);
+    if flags.json {
+        result::print_run(&seen.head, &summary, &project.blobs(&project.paths(&run)))?;
+    }
+    crate::say!("{run}: {agent} is cancelled");
+    if summary.status.is_unfinished() && seen.owner.is_none() {
+        crate::say!("→ {}", summary.advice());
+    }
+    Ok(0)
 }
 
 /// The failure for a suspended owner, which does not read the request until someone continues it.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -14,9 +15,9 @@ use raymond_core::ids::RunId;
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::view::{Owner, Status, Waiting};
 use raymond_engine::clock;
-use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
 use raymond_engine::runner::{Signal, Signals};
+use raymond_store::journal::Tail;
 use serde_json::json;
 
 use crate::args::Tend;
@@ -37,16 +38,21 @@ const PATIENCE: Span = Span::minutes(60);
 
 pub(crate) fn tend(flags: &Tend) -> Result<u8, Failure> {
     let project = runs::project()?;
+    // A command that only looks leaves no trace where there are no runs.
+    if flags.once && !project.root.path().is_dir() {
+        return Ok(0);
+    }
     let _lock = lock(&project)?;
     let failed = |error| Failure::environment(format!("could not listen for signals: {error}"));
     crate::runtime::runtime()?.block_on(async {
         let mut signals = Signals::listen().map_err(failed)?;
         let mut tender = Tender::default();
+        let mut pause = Duration::ZERO;
         loop {
-            let pause = tender.round(&project, flags).await?;
-            if flags.once {
-                return Ok(0);
-            }
+            let round = async {
+                tokio::time::sleep(pause).await;
+                tender.round(&project, flags).await
+            };
             tokio::select! {
                 signal = signals.next() => match signal {
                     Signal::HangUp => return Ok(129),
@@ -55,7 +61,12 @@ pub(crate) fn tend(flags: &Tend) -> Result<u8, Failure> {
                     // Addressed to the owner of a run.
                     Signal::Wake => {}
                 },
-                () = tokio::time::sleep(pause) => {}
+                next = round => {
+                    pause = next?;
+                    if flags.once {
+                        return Ok(0);
+                    }
+                }
             }
         }
     })
@@ -67,7 +78,9 @@ fn lock(project: &Project) -> Result<File, Failure> {
     let path = project.root.path().join("tend.lock");
     let failed =
         |error| Failure::environment(format!("could not lock {}: {error}", path.display()));
-    let file = File::create(&path).map_err(failed)?;
+    let mut options = File::options();
+    let options = options.create(true).truncate(false).write(true).mode(0o600);
+    let file = options.open(&path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
@@ -84,10 +97,15 @@ struct Tender {
     settled: BTreeMap<RunId, Stamp>,
     /// Runs that this command has woken and that may still work.
     awake: Vec<RunId>,
-    /// Runs that could not be continued, each until a time.
-    left_alone: BTreeMap<RunId, Timestamp>,
+    /// Runs that could not be continued, each until a time or until its journal changes.
+    left_alone: BTreeMap<RunId, LeftAlone>,
     /// The last announcement of the next time.
     announced: String,
+}
+
+struct LeftAlone {
+    until: Timestamp,
+    stamp: Stamp,
 }
 
 /// The state of a journal file.
@@ -104,70 +122,129 @@ enum Need {
     Driven,
     /// To be continued at this time.
     At(Timestamp),
+    /// A person must look at it.
+    Unreadable(String),
 }
 
 /// A run whose time has come.
 struct Due {
     run: RunId,
-    started: Timestamp,
+    at: Timestamp,
+}
+
+/// The end of an attempt to wake a run.
+enum Woken {
+    Continues,
+    /// Another process continues it.
+    Driven,
+    Failed(String),
+}
+
+/// The runs that a round found.
+#[derive(Default)]
+struct Found {
+    due: Vec<Due>,
+    driven: Vec<RunId>,
+    unreadable: Vec<(RunId, String)>,
+    /// The next time at which a run is due.
+    next: Option<Timestamp>,
 }
 
 impl Tender {
     /// Wakes the runs that are due, and returns how long to wait before the next round.
     async fn round(&mut self, project: &Project, flags: &Tend) -> Result<Duration, Failure> {
         let now = clock::now();
-        self.left_alone.retain(|_, until| *until > now);
-        let (mut due, mut next) = (Vec::new(), None::<Timestamp>);
-        let mut driven = Vec::new();
-        for run in project.runs()? {
-            if self.left_alone.contains_key(&run) {
-                continue;
+        let Found { mut due, driven, unreadable, next } = self.look(project, flags, now)?;
+        self.awake.retain(|run| driven.contains(run));
+        // The run that has waited longest comes first, so that none waits for ever.
+        due.sort_by_key(|due| due.at);
+        let room = MOST_AWAKE.saturating_sub(self.awake.len());
+        let rest = due.split_off(room.min(due.len()));
+        let mut left: Vec<(RunId, String)> = Vec::new();
+        for (run, why) in unreadable {
+            self.leave_alone(project, &run, now);
+            left.push((run, why));
+        }
+        let mut woken = Vec::new();
+        for (run, end) in wake_all(project, due).await {
+            match end {
+                Woken::Continues => {
+                    self.awake.push(run.clone());
+                    woken.push(run);
+                }
+                Woken::Driven => {}
+                Woken::Failed(why) => {
+                    self.leave_alone(project, &run, now);
+                    left.push((run, why));
+                }
             }
+        }
+        let is_full = !rest.is_empty();
+        if flags.once {
+            let why = format!("at most {MOST_AWAKE} runs are woken at a time");
+            left.extend(rest.into_iter().map(|due| (due.run, why.clone())));
+        }
+        report(&woken, &left, flags)?;
+        if !flags.once && !flags.json && woken.is_empty() {
+            let words = next_words(project, next, now);
+            if self.announced != words {
+                crate::say!("{words}");
+                self.announced = words;
+            }
+        }
+        // A run that was woken may park again or end at any time, and then makes room.
+        let soon = (is_full || !woken.is_empty()).then_some(Duration::from_secs(1));
+        let pause = next.map(|next| Duration::from_millis(next.0.saturating_sub(now.0)));
+        let pause = pause.unwrap_or(LONGEST_PAUSE).min(soon.unwrap_or(LONGEST_PAUSE));
+        Ok(pause.min(LONGEST_PAUSE))
+    }
+
+    /// Looks at all runs whose journals have changed, and at those that wait.
+    fn look(&mut self, project: &Project, flags: &Tend, now: Timestamp) -> Result<Found, Failure> {
+        let mut found = Found::default();
+        for run in project.runs()? {
             let stamp = stamp(&project.paths(&run).journal);
+            if let Some(left) = self.left_alone.get(&run) {
+                if left.until > now && left.stamp == stamp {
+                    continue;
+                }
+                self.left_alone.remove(&run);
+            }
             if self.settled.get(&run).is_some_and(|known| *known == stamp) {
                 continue;
             }
             self.settled.remove(&run);
-            let Examined::Readable(seen) = runs::examine(project, &run) else { continue };
-            match need(&seen, flags.interrupted) {
-                Need::At(at) if at <= now => {
-                    due.push(Due { started: seen.head.ledger.started_at, run });
-                }
-                Need::At(at) => next = Some(next.map_or(at, |next| next.min(at))),
-                Need::Driven => driven.push(run),
+            match need(project, &run, flags.interrupted) {
+                Need::At(at) if at <= now => found.due.push(Due { run, at }),
+                Need::At(at) => found.next = Some(found.next.map_or(at, |next| next.min(at))),
+                Need::Driven => found.driven.push(run),
+                Need::Unreadable(why) => found.unreadable.push((run, why)),
                 Need::Nothing => {
                     self.settled.insert(run, stamp);
                 }
             }
         }
-        self.awake.retain(|run| driven.contains(run));
-        due.sort_by_key(|due| due.started);
-        let room = MOST_AWAKE.saturating_sub(self.awake.len());
-        let is_full = due.len() > room;
-        let (mut woken, mut left) = (Vec::new(), Vec::new());
-        for Due { run, .. } in due.into_iter().take(room) {
-            match wake(project, &run).await {
-                Ok(()) => {
-                    self.awake.push(run.clone());
-                    woken.push(run);
-                }
-                Err(why) => {
-                    self.left_alone.insert(run.clone(), now + PATIENCE);
-                    left.push((run, why));
-                }
-            }
-        }
-        report(&woken, &left, flags)?;
-        let words = next_words(project, next, now);
-        if !flags.once && !flags.json && self.announced != words {
-            crate::say!("{words}");
-            self.announced = words;
-        }
-        let pause = next.map(|next| Duration::from_millis(next.0.saturating_sub(now.0)));
-        // With more work than room, a run that ends makes room at any time.
-        let pause = if is_full { Some(Duration::from_secs(1)) } else { pause };
-        Ok(pause.unwrap_or(LONGEST_PAUSE).min(LONGEST_PAUSE))
+        Ok(found)
     }
+
+    fn leave_alone(&mut self, project: &Project, run: &RunId, now: Timestamp) {
+        let stamp = stamp(&project.paths(run).journal);
+        self.left_alone.insert(run.clone(), LeftAlone { until: now + PATIENCE, stamp });
+    }
+}
+
+/// Wakes runs at the same time, so that a slow one does not hold up the others.
+async fn wake_all(project: &Project, due: Vec<Due>) -> Vec<(RunId, Woken)> {
+    let mut waking = tokio::task::JoinSet::new();
+    for Due { run, .. } in due {
+        let log = project.paths(&run).directory.join("tend.log");
+        let directory = project.root.project().to_owned();
+        waking.spawn(async move {
+            let end = wake(directory, log, &run).await;
+            (run, end)
+        });
+    }
+    waking.join_all().await
 }
 
 fn stamp(journal: &Path) -> Stamp {
@@ -177,20 +254,26 @@ fn stamp(journal: &Path) -> Stamp {
 }
 
 /// Returns when a run without a process is to be continued.
-fn need(seen: &Inspection, interrupted: bool) -> Need {
+fn need(project: &Project, run: &RunId, interrupted: bool) -> Need {
+    let seen = match runs::examine(project, run) {
+        Examined::Readable(seen) => seen,
+        Examined::Unreadable(error) => return Need::Unreadable(error.to_string()),
+        Examined::Damaged(_) | Examined::NeverStarted | Examined::Lost => return Need::Nothing,
+    };
     match seen.status {
-        Status::Waiting(
-            Waiting::Time(at) | Waiting::Retry(at) | Waiting::Quota(Some(at)),
-            Owner::Gone,
-        ) => Need::At(at),
+        Status::Waiting(_, Owner::Gone) if let Tail::Damaged(damaged) = &seen.journal.tail => {
+            Need::Unreadable(format!("its journal is damaged: {damaged}"))
+        }
+        // The status names one wait, but each agent has its own.
+        Status::Waiting(waiting, Owner::Gone) if waiting != Waiting::Caller => {
+            seen.head.run.scheduler.timers.next().map_or(Need::Nothing, Need::At)
+        }
         // That costs money, so only a flag allows it.
         Status::Interrupted if interrupted => Need::At(Timestamp(0)),
         // A journal does not change when the owner dies, so these runs are looked at again.
         Status::Running | Status::Waiting(_, Owner::Alive) | Status::Interrupted => Need::Driven,
-        Status::Waiting(
-            Waiting::Quota(None) | Waiting::Person | Waiting::Caller | Waiting::Environment,
-            Owner::Gone,
-        )
+        // The caller of a run of the tool continues it.
+        Status::Waiting(_, Owner::Gone)
         | Status::Completed
         | Status::Failed
         | Status::OverBudget
@@ -199,16 +282,15 @@ fn need(seen: &Inspection, interrupted: bool) -> Need {
     }
 }
 
-/// Continues a run in the background, or returns why that failed.
-async fn wake(project: &Project, run: &RunId) -> Result<(), String> {
-    let log: PathBuf = project.paths(run).directory.join("tend.log");
+/// Continues a run in the background.
+async fn wake(directory: PathBuf, log: PathBuf, run: &RunId) -> Woken {
     std::fs::remove_file(&log).ok();
-    let words = ["resume", run.as_str(), "--detach", "--no-wait", "--quiet"];
+    let words = ["resume", run.as_str(), "--detach", "--no-wait", "--quiet", "--wake"];
     let started = std::env::current_exe().and_then(|program| {
         process::detach(&Background {
             program: program.into_os_string(),
             arguments: words.iter().map(Into::into).collect(),
-            cwd: std::env::current_dir()?,
+            cwd: directory,
             stdin: Vec::new(),
             files: Files { stdout: log.clone(), stderr: log.clone() },
         })
@@ -217,15 +299,20 @@ async fn wake(project: &Project, run: &RunId) -> Result<(), String> {
         Ok(mut resume) => resume.exited().await,
         Err(error) => Err(error),
     };
-    let status = ended.map_err(|error| error.to_string())?;
+    let status = match ended {
+        Ok(status) if status.code() == Some(i32::from(LOCKED)) => return Woken::Driven,
+        Ok(status) => status,
+        Err(error) => return Woken::Failed(error.to_string()),
+    };
     if status.success() {
         std::fs::remove_file(&log).ok();
-        return Ok(());
+        return Woken::Continues;
     }
     // The log stays, because it may say more than its first line.
     let said = log_since(&log, 0);
     let reason = said.lines().find_map(|line| line.strip_prefix("raymond: "));
-    Err(reason.map_or_else(|| status.to_string(), str::to_owned))
+    let reason = reason.map_or_else(|| status.to_string(), str::to_owned);
+    Woken::Failed(format!("{reason} (all of it: {})", paths::below_home(&log)))
 }
 
 fn next_words(project: &Project, next: Option<Timestamp>, now: Timestamp) -> String {

@@ -15,7 +15,7 @@ pub(crate) fn why(flags: &RunArgument) -> Result<u8, Failure> {
     let seen = runs::look(&project, &run)?;
     let summary =
         StatusSummary::seen(&project, &seen).with_retries(&project, &seen).with_processes(&seen);
-    let advice = summary.advice();
+    let (advice, alternative) = (summary.advice(), summary.alternative());
     let StatusSummary { status, why, next_command, left_running, .. } = summary;
     if flags.json {
         print_json(json!({
@@ -25,7 +25,8 @@ pub(crate) fn why(flags: &RunArgument) -> Result<u8, Failure> {
     } else {
         let left = left_running.iter().map(|command| format!("left running: {command}\n"));
         let left = left.collect::<String>();
-        print_text(&format!("{status}: {why}\n{left}→ {advice}\n"))?;
+        let alternative = alternative.map(|words| words + "\n").unwrap_or_default();
+        print_text(&format!("{status}: {why}\n{left}→ {advice}\n{alternative}"))?;
     }
     Ok(0)
 }

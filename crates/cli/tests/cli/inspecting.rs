@@ -81,7 +81,7 @@ fn status_shows_agents_and_next_command() {
     let expected = json!({
         "id": "main", "parent": null, "state": "START.sh", "visit": 1, "depth": 0, "stack": [],
         "backend": null, "cwd": "/project", "status": "failed", "failure": "script: exit status 1: why",
-        "doing": null, "attributes": {}, "spent_usd": 0.0, "waits_until": null, "turn": null,
+        "doing": null, "attributes": {}, "spent_usd": 0.0, "waits_until": null, "waits_for": null, "turn": null,
     });
     let agent = object["agents"][0].as_object().unwrap();
     let known = agent.iter().filter(|(field, _)| *field != "since");

@@ -17,6 +17,7 @@ mod harness;
 mod hostile;
 mod init;
 mod inspecting;
+mod joining;
 mod journals;
 mod json;
 mod logs;

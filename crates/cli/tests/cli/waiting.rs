@@ -225,3 +225,60 @@ fn emit_writes_waits() {
     emit("goto POLL --after 5").mentions(2, &["<goto>: `after`: \"5\" is not a duration"]);
     emit("result done --after 5m").mentions(2, &["`after` is only valid on goto and reset"]);
 }
+
+#[test]
+fn tend_repeats_no_failed_work() {
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<fork>W</fork><goto after=\"1s\">POLL</goto>'"),
+        ("wf/W.sh", "echo x >> tried; exit 3"),
+        (
+            "wf/POLL.sh",
+            "echo x >> polls\nif [ \"$(wc -l < polls)\" -lt 3 ]; then echo '<goto after=\"1s\">POLL</goto>'; else echo '<result>done</result>'; fi",
+        ),
+    ]);
+    project.raymond("run wf --run-id r --no-wait").mentions(4, &["waiting: main waits until "]);
+    until("the polls are over", || {
+        project.raymond("tend --once");
+        project.raymond("status r --json").json()["status"] == "failed"
+    });
+    assert_eq!(project.read("polls"), "x\nx\nx\n");
+    assert_eq!(project.read("tried"), "x\n", "the failed worker was not tried again");
+}
+
+#[test]
+fn tend_wakes_every_run_in_turn() {
+    let project = Project::of(&[(
+        "wf/START.sh",
+        "echo x >> \"polls-$RAYMOND_RUN_ID\"; echo '<goto after=\"1s\">START</goto>'",
+    )]);
+    let runs = ["r1", "r2", "r3", "r4", "r5"];
+    for run in runs {
+        project.raymond(&format!("run wf --run-id {run} --no-wait --quiet"));
+    }
+    until("each run has polled again", || {
+        project.raymond("tend --once");
+        runs.iter().all(|run| project.read(&format!("polls-{run}")).lines().count() > 1)
+    });
+}
+
+#[test]
+fn tend_wakes_a_run_that_also_needs_a_login() {
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<fork>W</fork><goto after=\"1s\">END</goto>'"),
+        ("wf/W.md", "Work."),
+        ("wf/END.sh", "echo x >> ended; echo '<result>done</result>'"),
+        ("replies.yaml", "W: { fail: { kind: auth, message: log in } }\n"),
+    ]);
+    project.raymond("run wf --replies replies.yaml --run-id r --no-wait").mentions(3, &["log in"]);
+    until("the timer has fired", || {
+        project.raymond("tend --once");
+        project.path("ended").exists()
+    });
+}
+
+#[test]
+fn tend_leaves_no_trace_without_runs() {
+    let project = Project::of(&[]);
+    project.raymond("tend --once").prints("");
+    assert!(!project.path(".raymond").exists());
+}

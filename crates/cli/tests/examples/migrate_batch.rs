@@ -21,9 +21,9 @@ packages/search: check failed
     assert_eq!(changed, "packages/billing/run.sh\npackages/mail/run.sh\n");
     let expected = json!({
         "main": "items: 3, report: .work/demo/report",
-        "main_migrat1": "packages/billing: migrated",
-        "main_migrat2": "packages/mail: migrated",
-        "main_migrat3": "packages/search: check failed",
+        "main_migrat1": "migrated",
+        "main_migrat2": "migrated",
+        "main_migrat3": "check failed",
     });
     assert_eq!(stage.results(), expected);
 }

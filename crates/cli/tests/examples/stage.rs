@@ -63,8 +63,8 @@ pub(crate) const EXAMPLE_RUNS: [ExampleRun; 24] = [
     gives_up("issue-to-pr", "hopeless.yaml", "", "issue 12 needs a person"),
     gives_up("issue-to-pr", "unclear.yaml", "", "issue 12 needs a person"),
     states("migrate-batch", "replies.yaml", "", "items: 3, report: .work/demo/report"),
-    states("review-pr", "replies.yaml", "--input 7", "the review will be in .work/demo/comment.md"),
-    states("review-pr", "clean.yaml", "--input 7", "the review will be in .work/demo/comment.md"),
+    states("review-pr", "replies.yaml", "--input 7", "commented on pull request 7"),
+    states("review-pr", "clean.yaml", "--input 7", "commented on pull request 7"),
     states(
         "nightly-dispatcher",
         "replies.yaml",

@@ -149,7 +149,7 @@ impl ErrorCode {
                 "pass the value in `vars` (with a new `runId`), or guard the step with an `if` that tests `exists`"
             }
             Self::NotAnArray => {
-                "let the path lead to an array, with a new `runId`; `results` in the reply show what is there"
+                "let the path lead to an array, with a new `runId`; `results` in the reply shows what is there"
             }
             Self::TooLarge => "pass large data in files, and name only the parts that are needed",
             Self::ExecFailed => "read `stderr` in the step's result, fix the cause, and call again",

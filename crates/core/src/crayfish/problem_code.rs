@@ -154,7 +154,7 @@ impl ProblemCode {
             Self::DuplicateKey => "a key appears twice in one object",
             Self::TooDeep => "JSON, steps or schemas are nested deeper than the limit",
             Self::TooLarge => {
-                "the text is too long, or a schema checks one value against too many schemas"
+                "the text is too long, or one value would be checked against too many subschemas"
             }
             Self::Unreadable => "the file cannot be opened or read",
             Self::WrongType => "the value is of another JSON type than this place takes",

@@ -9,6 +9,7 @@ use crate::budget::Micros;
 use crate::failure::Failure;
 use crate::ids::AgentId;
 use crate::machine::blocked::Blocked;
+use crate::machine::joins;
 use crate::machine::tags;
 use crate::machine::transition_context::TransitionContext;
 use crate::program;
@@ -33,7 +34,8 @@ pub fn advance(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> 
         Phase::Unborn | Phase::Stopping(_) | Phase::Ended(_) => Vec::new(),
         Phase::Open => {
             let decision = Decision::new(run, definition, at);
-            release_held(decision)
+            joins::advance(Decision::new(run, definition, at))
+                .or_else(|| release_held(decision))
                 .or_else(|| program::advance(Decision::new(run, definition, at)))
                 .or_else(|| start_next(run, definition, at))
                 .or_else(|| if idle { end_without_progress(run) } else { None })
@@ -86,7 +88,11 @@ fn release_held(mut decision: Decision<'_>) -> Option<Vec<Event>> {
 fn fail(agent: &Agent, failure: Failure) -> Vec<Event> {
     let kept = match &agent.status {
         AgentStatus::Held(kept) => Some(kept.clone()),
-        AgentStatus::Live | AgentStatus::Parked(_) | AgentStatus::Failed { .. } => None,
+        AgentStatus::Live
+        | AgentStatus::Parked(_)
+        | AgentStatus::Joining(_)
+        | AgentStatus::Cancelling(_)
+        | AgentStatus::Failed { .. } => None,
     };
     vec![Event::AgentFailed { agent: agent.id.clone(), failure, kept }]
 }
@@ -172,7 +178,7 @@ fn end_without_progress(run: &Run) -> Option<Vec<Event>> {
     if blocked(|hold| matches!(hold, Hold::Environment { .. })) {
         return Some(end(Ending::Environment));
     }
-    let sleeps = run.parked > 0;
+    let sleeps = scheduler.timers.wakes().next().is_some();
     // A script behind a wait needs no money. Without one, this is checked before other waits,
     // because a retry could not be paid for afterwards either.
     if !sleeps && has_waiting_paid_turn(run) && run.unreserved() == Some(Micros::ZERO) {
@@ -182,15 +188,15 @@ fn end_without_progress(run: &Run) -> Option<Vec<Event>> {
         return None;
     }
     // The order of the branches is their precedence.
-    Some(if sleeps {
-        end(Ending::Sleeping)
-    } else if let Some(ending) = program::ending(run) {
+    Some(if let Some(ending) = program::ending(run) {
         end(ending)
     } else if auth || !scheduler.asks.is_empty() {
         end(Ending::NeedsPerson)
+    } else if sleeps {
+        end(Ending::Sleeping)
     } else if quota {
         end(Ending::NoQuota)
-    } else if run.live as usize > run.held.len() {
+    } else if run.live.saturating_sub(run.parked) as usize > run.held.len() {
         // Interrupted turns that no resume has queued again. The run is stopped and not failed,
         // because a resume can continue these turns.
         end(Ending::Stopped)

@@ -34,6 +34,12 @@ pub fn effects<'e>(
         } else if let Event::TurnRecalled { turn, attempt } = event {
             // Only the client ends here. Its outcome charges the turn, which then continues.
             effects.push(Effect::Cancel { turn: turn.clone(), attempt: *attempt });
+        } else if let Event::AgentCancelling { agent, .. } = event {
+            // As after a recall. The outcome charges the turn, and then the agent leaves.
+            let turn = run.scheduler.turns.get(agent);
+            effects.extend(
+                turn.map(|turn| Effect::Cancel { turn: turn.id.clone(), attempt: turn.attempt }),
+            );
         } else if let Event::RunEnded { .. } = event {
             effects.push(Effect::Finish);
         }
@@ -54,6 +60,7 @@ pub fn turn_spec(run: &Run, definition: &Definition, turn: &Turn) -> Option<Turn
         location: agent.visit.location.clone(),
         cwd: agent.cwd.clone(),
         environment: run.settings.environment.clone(),
+        handed: agent.visit.handed.clone(),
     };
     let work = program::work(run, definition, agent, turn)?;
     Some(TurnSpec { header: Box::new(header), work })

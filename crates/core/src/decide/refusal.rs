@@ -19,6 +19,11 @@ pub enum Refusal {
     Ended(Ending),
     #[error("no question {0} is open")]
     NoSuchQuestion(TurnId),
+    #[error("no live or failed agent has the name `{0}`")]
+    NoSuchAgent(AgentId),
+    /// Only a worker can be cancelled, and not a branch of a document of steps.
+    #[error("could not cancel `{0}`: only workers can be cancelled")]
+    OnlyWorkers(AgentId),
     /// An agent needs a state that the edited workflow does not have.
     #[error("{agent} needs {state}, which the edited workflow does not have")]
     StateGone { agent: AgentId, state: StateName },

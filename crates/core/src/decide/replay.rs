@@ -81,6 +81,7 @@ fn manifest<'a>(run: &'a Run, causes: &'a [Input]) -> &'a Value {
         | Input::Due
         | Input::Now
         | Input::Stop { .. }
+        | Input::CancelAgent { .. }
         | Input::Answer { .. }
         | Input::Call(_)
         | Input::Rewind { .. } => None,

@@ -8,7 +8,7 @@ use crate::agent::{Agent, AgentStatus};
 use crate::budget::Micros;
 use crate::failure::Failure;
 use crate::ids::{AgentId, TurnAttempt};
-use crate::machine::{revival, waking};
+use crate::machine::{alarm, revival, waking};
 use crate::program;
 use crate::protocol::Notice;
 use crate::scheduler::{Lane, Prompt, Turn, TurnPhase, backoff};
@@ -19,7 +19,8 @@ use super::settle;
 use crate::run::decision::Decision;
 use crate::run::effect::in_flight;
 use crate::run::event::Event;
-use crate::run::settings::{InterruptedScripts, Settings};
+use crate::run::input::Resume;
+use crate::run::settings::InterruptedScripts;
 use crate::run::state::{Phase, Run};
 use crate::scheduler::Hold;
 
@@ -27,8 +28,9 @@ pub(super) fn resume(
     run: &Run,
     definition: &Definition,
     at: Timestamp,
-    settings: &Settings,
+    Resume { settings, is_wake }: &Resume,
 ) -> Vec<Event> {
+    let is_wake = *is_wake;
     let resumed = Event::RunResumed { settings: Box::new(settings.clone()) };
     // The rest of this decision must see the new settings and the open phase.
     let mut reopened = run.clone();
@@ -40,12 +42,13 @@ pub(super) fn resume(
             // A hold further ahead than any limit lasts was set by a wrong clock, so it is released
             // too.
             Hold::Quota { until, .. } if at < *until && *until <= at + settle::LONGEST_HOLD => {}
+            Hold::Auth { .. } if is_wake => {}
             Hold::Quota { .. } | Hold::Auth { .. } | Hold::Environment { .. } => {
                 decision.push(Event::BackendReleased { backend: backend.clone() });
             }
         }
     }
-    waking::wake_due(&mut decision);
+    alarm::wake_due(&mut decision);
     waking::restart_after_clock_change(&mut decision);
     let mut agents: Vec<&Agent> = reopened.agents.values().collect();
     // `agents` is ordered by name, but the queue must be ordered by age.
@@ -53,15 +56,22 @@ pub(super) fn resume(
     // Counted before the loop, because the first revived agent that forks must see the room that
     // the later ones need.
     let workers = agents.iter().filter(|agent| agent.id != AgentId::main());
-    let revived = workers.filter(|agent| is_revived(run, agent)).count();
+    let is_revived = |agent: &Agent| !is_wake && is_revived(run, agent);
+    let revived = workers.filter(|agent| is_revived(agent)).count();
     decision.new_workers = u32::try_from(revived).unwrap_or(u32::MAX);
     for agent in agents {
         match &agent.status {
+            // The end of a wait cancels it.
+            _ if decision.cancelled.contains(&agent.id) => {}
             AgentStatus::Live => continue_agent(&mut decision, agent),
-            AgentStatus::Failed { kept, .. } if is_revived(run, agent) => {
+            AgentStatus::Failed { kept, .. } if is_revived(agent) => {
                 program::revive(&mut decision, agent, kept.as_ref());
             }
-            AgentStatus::Held(_) | AgentStatus::Parked(_) | AgentStatus::Failed { .. } => {}
+            AgentStatus::Held(_)
+            | AgentStatus::Parked(_)
+            | AgentStatus::Joining(_)
+            | AgentStatus::Cancelling(_)
+            | AgentStatus::Failed { .. } => {}
         }
     }
     recall(&mut decision);
@@ -110,7 +120,13 @@ pub(crate) fn beyond<T>(
 /// resumes, in one batch. That failure must first end the run, so that a user sees it.
 fn is_revived(run: &Run, agent: &Agent) -> bool {
     match &agent.status {
-        AgentStatus::Live | AgentStatus::Held(_) | AgentStatus::Parked(_) => false,
+        AgentStatus::Live
+        | AgentStatus::Held(_)
+        | AgentStatus::Parked(_)
+        | AgentStatus::Joining(_)
+        | AgentStatus::Cancelling(_) => false,
+        // Its parent receives the failure as soon as the other workers have left.
+        AgentStatus::Failed { .. } if is_in_a_group_that_is_over(run, agent) => false,
         AgentStatus::Failed {
             failure: Failure::Crashes { .. } | Failure::Stalled { .. }, ..
         } => {
@@ -118,6 +134,11 @@ fn is_revived(run: &Run, agent: &Agent) -> bool {
         }
         AgentStatus::Failed { failure, .. } => program::is_revived(run, failure),
     }
+}
+
+fn is_in_a_group_that_is_over(run: &Run, agent: &Agent) -> bool {
+    let group = agent.parent.as_ref().and_then(|parent| run.groups.get(parent));
+    group.is_some_and(|group| group.over.is_some() && group.members.contains_key(&agent.id))
 }
 
 /// Queues an interrupted turn again. A retry that is further ahead than any backoff is due at once,

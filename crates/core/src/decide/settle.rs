@@ -5,11 +5,11 @@
 //! in [`crate::machine::transition`]. Reading the text of a turn is not done here: the executor has
 //! read it already.
 
-use crate::agent::{Agent, Session, SessionPlan};
+use crate::agent::{Agent, AgentStatus, CancelReason, Session, SessionPlan};
 use crate::budget::Micros;
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::{BackendName, SessionId, TurnAttempt};
-use crate::machine::transition::lacks_a_fork;
+use crate::machine::transition::lacks_a_part;
 use crate::program;
 use crate::protocol::Notice;
 use crate::run::share::{charge, charge_capped};
@@ -66,6 +66,11 @@ pub(super) fn settled(
     let outcome = rejected.as_ref().unwrap_or(outcome);
     let ended = EndedTurn { turn, agent, charge, session: outcome.opened() };
     let mut decision = Decision::new(run, definition, at);
+    if let AgentStatus::Cancelling(why) = &agent.status {
+        cancelled(&mut decision, &ended, why);
+        threshold(&mut decision, ended.charge.amount);
+        return Ok(decision.events);
+    }
     match outcome {
         Outcome::Finished(outcome) => finished(&mut decision, &ended, outcome),
         Outcome::Capped { progressed, .. } if share.is_some() => {
@@ -89,6 +94,20 @@ pub(super) fn settled(
     // Last, so that the warning follows the event that charges the turn.
     threshold(&mut decision, ended.charge.amount);
     Ok(decision.events)
+}
+
+/// Charges the turn of an agent that is cancelled. A result that still arrives is discarded.
+fn cancelled(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, why: &CancelReason) {
+    let EndedTurn { turn, agent, charge, .. } = *ended;
+    decision.push(Event::TurnInterrupted {
+        turn: turn.id.clone(),
+        attempt: turn.attempt,
+        charge,
+        by: Interruption::Stop,
+        crashes: turn.stalls,
+        session: ended.session.cloned(),
+    });
+    decision.push(Event::AgentCancelled { agent: agent.id.clone(), why: why.clone() });
 }
 
 fn finished(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, outcome: &Finished) {
@@ -118,7 +137,7 @@ fn warn(decision: &mut Decision<'_>, agent: &Agent, outcome: &Finished) {
     let reading = &outcome.reply.reading;
     let mut warnings = outcome.warnings.clone();
     // Otherwise a malformed tag is a fault, which the program handles.
-    if !reading.tags.is_empty() && !lacks_a_fork(reading) {
+    if !reading.tags.is_empty() && !lacks_a_part(reading) {
         warnings.extend(reading.malformed.iter().cloned().map(Warning::MalformedTag));
     }
     warnings.extend(

@@ -13,6 +13,7 @@ mod failures;
 mod faults;
 mod forks;
 mod holding;
+mod joins;
 mod journal;
 mod limits;
 mod money;

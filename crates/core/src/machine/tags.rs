@@ -7,6 +7,7 @@
 mod call;
 pub(super) mod fork;
 mod goto;
+mod join;
 mod later;
 mod reset;
 pub(super) mod result;
@@ -20,6 +21,7 @@ use crate::run::decision::Decision;
 
 use super::blocked::Blocked;
 use super::transition_context::{TransitionContext, shortened};
+use join::Gather;
 use reset::Reset;
 
 /// Takes the transition, or returns why not. Adds no event unless the whole transition is taken.
@@ -42,6 +44,9 @@ pub(crate) fn take(
         [Tag::Function(invoke)] => {
             call::take(decision, context, TagName::Function, invoke, &Session::Fresh)
         }
+        [tag @ Tag::Gather { .. }] if let Some(gather) = Gather::of(tag) => {
+            join::take(decision, context, gather)
+        }
         [Tag::Later { tag, when }] => later::take(decision, context, tag, *when),
         [Tag::Result { payload, status }] => result::take(decision, context, payload, *status),
         // `transition` passes several tags only if they are forks with at most one `goto`.
@@ -61,6 +66,11 @@ fn resolve_follower(
     name: &str,
 ) -> Result<StateName, Blocked> {
     named(decision, tag, tag.spec().follower.map(|follower| follower.attribute), name)
+}
+
+/// Returns the state that the `then` of a tag names.
+fn resolve_then(decision: &Decision<'_>, tag: TagName, name: &str) -> Result<StateName, Blocked> {
+    named(decision, tag, Some("then"), name)
 }
 
 fn named(

@@ -2,7 +2,8 @@
 //!
 //! Tags were found in [`crate::protocol`] and are taken in [`super::tags`].
 
-use crate::protocol::{Fault, Malformed, Reading, Tag, TagName};
+use crate::protocol::{Fault, Malformed, Need, Reading, Tag, TagName};
+use crate::text::counted;
 use crate::workflow::Policy;
 
 /// Returns the one transition in a reading, or the fault that prevents it.
@@ -16,7 +17,10 @@ pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>,
         // replace it.
         [] if reading.untagged.in_code => Err(no_tag()),
         [] => policy.implicit().map(|tag| vec![tag]).ok_or_else(no_tag),
-        _ if lacks_a_fork(reading) => Err(malformed()),
+        _ if lacks_a_part(reading) => Err(malformed()),
+        tags if let Some(why) = wrong_wait(tags, count) => {
+            Err(Fault::Malformed(vec![Malformed { tag: TagName::Goto, why }]))
+        }
         [one] if count == 1 => Ok(vec![one.clone()]),
         tags if count == tags.len() && is_one_fork(tags) => Ok(tags.to_vec()),
         tags => {
@@ -27,11 +31,29 @@ pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>,
     }
 }
 
-/// Returns whether the correct tags are forks and another fork is malformed. The correct ones alone
-/// would be a transition that silently lacks a worker.
-pub(crate) fn lacks_a_fork(reading: &Reading) -> bool {
-    let is_fork = |malformed: &Malformed| malformed.tag == TagName::Fork;
-    is_one_fork(&reading.tags) && reading.malformed.iter().any(is_fork)
+/// Returns why a `wait` does not fit the forks of its message.
+fn wrong_wait(tags: &[Tag], count: usize) -> Option<String> {
+    let need = tags.iter().find_map(Tag::need)?;
+    let forks = tags.iter().filter(|tag| tag.name() == TagName::Fork).count();
+    match need {
+        _ if forks == 0 && count == 1 => {
+            Some("`wait` needs forks in the same message: it waits for their workers".to_owned())
+        }
+        Need::Count(wanted) if forks > 0 && wanted as usize > forks && count == tags.len() => {
+            Some(format!(
+                "`wait` is {wanted}, but the message forks only {}",
+                counted(forks as u64, "worker")
+            ))
+        }
+        Need::All | Need::Done | Need::Count(_) => None,
+    }
+}
+
+/// Returns whether the correct tags are forks, and another fork or a `goto` is malformed. The
+/// correct ones alone would be a transition that silently lacks a worker, or a wait.
+pub(crate) fn lacks_a_part(reading: &Reading) -> bool {
+    let is_part = |malformed: &Malformed| matches!(malformed.tag, TagName::Fork | TagName::Goto);
+    is_one_fork(&reading.tags) && reading.malformed.iter().any(is_part)
 }
 
 /// Returns whether the tags are one transition: forks, or forks with one `goto`.
@@ -63,7 +85,7 @@ mod tests {
 
     #[test]
     fn tag_in_code_prevents_the_implicit_tag() {
-        let route = Route { target: Some("B".to_owned()), then: None };
+        let route = Route { target: Some("B".to_owned()), then: None, wait: None };
         let only = Policy { transitions: Some(vec![(TagName::Goto, route)]), ..Policy::default() };
         let check = |untagged: Untagged, policy: &Policy, taken: Option<Tag>| {
             let reading = Reading { untagged: untagged.clone(), ..Reading::default() };
@@ -77,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_fork_refuses_the_forks_beside_it() {
+    fn malformed_part_refuses_the_forks_beside_it() {
         let check = |tag: TagName, good: Vec<Tag>, is_taken: bool| {
             let malformed = vec![Malformed { tag, why: "it names no state".to_owned() }];
             let reading = Reading { tags: good.clone(), malformed, ..Reading::default() };
@@ -88,7 +110,8 @@ mod tests {
         check(TagName::Fork, vec![fork()], false);
         check(TagName::Fork, vec![fork(), fork(), goto("A")], false);
         check(TagName::Fork, vec![goto("A")], true);
-        check(TagName::Goto, vec![fork()], true);
+        check(TagName::Goto, vec![fork()], false);
+        check(TagName::Reset, vec![fork()], true);
     }
 
     #[test]

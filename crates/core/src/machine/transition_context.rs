@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::ids::{BackendName, StateName};
-use crate::protocol::{Fault, ResultStatus, Tag, TagName};
+use crate::protocol::{Fault, Need, ResultStatus, Tag, TagName};
 use crate::run::decision::{Decision, Entry};
 use crate::run::event::{Event, StackChange};
 use crate::text::excerpt_bytes;
@@ -53,13 +53,30 @@ impl<'a> TransitionContext<'a> {
             return Ok(());
         };
         let named = |state: Option<&StateName>| state.map(ToString::to_string);
-        state.front.policy.check(tag, target, then).map_err(|refused| {
+        state.front.policy.check(tag, target, then, None).map_err(|refused| {
             let (target, follower) = match refused {
                 Refused::Tag => (None, None),
                 Refused::Target => (named(target), None),
                 Refused::Follower => (named(target), named(then)),
             };
             Blocked::Fault(Fault::Forbidden { tag, target, follower })
+        })
+    }
+
+    /// Checks the policy for a `goto` that waits for workers.
+    pub(super) fn check_gather(
+        self,
+        decision: &Decision<'_>,
+        target: &StateName,
+        need: Need,
+    ) -> Result<(), Blocked> {
+        let Some(state) = decision.visited(self.agent) else {
+            return Ok(());
+        };
+        let tag = TagName::Goto;
+        state.front.policy.check(tag, Some(target), None, Some(need)).map_err(|refused| {
+            let target = (refused != Refused::Tag).then(|| target.to_string());
+            Blocked::Fault(Fault::Forbidden { tag, target, follower: None })
         })
     }
 

@@ -4,33 +4,26 @@
 //! Meanwhile its limits may be used up, and an edit may have removed its target. How an agent is
 //! parked is in [`super::tags`].
 
-use crate::agent::{Agent, AgentStatus, Parked, PendingTransition};
+use crate::agent::{Agent, AgentStatus, Joining, Parked, PendingTransition};
 use crate::ids::AgentId;
 use crate::protocol::Fault;
 use crate::run::decision::Decision;
 use crate::run::event::Event;
 use crate::run::warning::Warning;
-use crate::scheduler::{Lane, Prompt, Timer};
+use crate::scheduler::{Lane, Prompt};
 
 use super::blocked::Blocked;
 use super::transition_context::TransitionContext;
 use super::{revival, states, tags};
 
-/// Ends the waits whose time has passed, the oldest first.
-pub(crate) fn wake_due(decision: &mut Decision<'_>) {
-    let run = decision.run;
-    for timer in run.scheduler.timers.due(decision.at) {
-        if let Timer::Wake(agent) = timer {
-            wake(decision, agent);
-        }
-    }
-}
-
 /// Ends all waits for a time.
 pub(crate) fn wake_all(decision: &mut Decision<'_>) {
     let run = decision.run;
     for (_, agent) in run.scheduler.timers.wakes() {
-        wake(decision, agent);
+        if run.agents.get(agent).is_some_and(|agent| matches!(agent.status, AgentStatus::Parked(_)))
+        {
+            wake(decision, agent);
+        }
     }
 }
 
@@ -38,7 +31,15 @@ pub(crate) fn wake_all(decision: &mut Decision<'_>) {
 pub(crate) fn wake(decision: &mut Decision<'_>, agent: &AgentId) {
     let run = decision.run;
     let Some(agent) = run.agents.get(agent) else { return };
-    let AgentStatus::Parked(Parked { kept, .. }) = &agent.status else { return };
+    let kept = match &agent.status {
+        AgentStatus::Parked(Parked { kept, .. }) | AgentStatus::Joining(Joining { kept, .. }) => {
+            kept
+        }
+        AgentStatus::Live
+        | AgentStatus::Held(_)
+        | AgentStatus::Cancelling(_)
+        | AgentStatus::Failed { .. } => return,
+    };
     let context = TransitionContext::of(agent, &kept.directories);
     match tags::take(decision, context, &kept.tags) {
         Ok(()) => {}

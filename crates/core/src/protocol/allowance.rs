@@ -3,7 +3,7 @@
 //! This is plain data. It is made from a policy in [`crate::workflow`], which this module does not
 //! know.
 
-use super::tags::TagName;
+use super::tags::{Need, TagName};
 
 /// The tags that are allowed at one state.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub struct Route {
     pub target: Option<String>,
     /// `return` of `call` and `function`, `next` of `fork`; ignored for other tags.
     pub then: Option<String>,
+    /// The `wait` that a `goto` needs.
+    pub wait: Option<Need>,
 }
 
 impl Allowance {

@@ -182,7 +182,7 @@ fn legend(routes: &[(TagName, &Route)], states: &[String]) -> Option<String> {
 }
 
 fn routes(choice: &Choice) -> impl Iterator<Item = (TagName, &Route)> {
-    const ANY: &[Route] = &[Route { target: None, then: None }];
+    const ANY: &[Route] = &[Route { target: None, then: None, wait: None }];
     let routes = match (choice.tag.spec().body, &choice.routes) {
         (Body::Payload(_), _) | (_, Routes::Any) => ANY,
         (Body::Target, Routes::Only(routes)) => routes,
@@ -211,7 +211,8 @@ fn written(tag: TagName, route: &Route) -> String {
     let follower = spec.follower.map(|Follower { attribute, placeholder, .. }| {
         format!(" {attribute}=\"{}\"", route.then.as_deref().unwrap_or(placeholder))
     });
-    format!("<{tag}{}>{body}</{tag}>", follower.unwrap_or_default())
+    let wait = route.wait.map(|need| format!(" wait=\"{need}\"")).unwrap_or_default();
+    format!("<{tag}{}{wait}>{body}</{tag}>", follower.unwrap_or_default())
 }
 
 #[cfg(test)]

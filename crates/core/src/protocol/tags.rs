@@ -13,7 +13,9 @@ mod call;
 mod entity;
 mod fork;
 mod function;
+mod gather;
 mod goto;
+mod need;
 mod problem;
 mod reset;
 mod result;
@@ -21,6 +23,7 @@ mod when;
 
 pub use attributes::{BorrowedTag, TagContent};
 pub(in crate::protocol) use entity::encode;
+pub use need::Need;
 pub use problem::TagProblem;
 pub use when::When;
 
@@ -30,6 +33,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::few::Few;
+use crate::time::Span;
 use crate::value::{Hash, Value};
 
 use attributes::Attributes;
@@ -189,6 +193,18 @@ pub enum Tag<N: Ord = String, T = Value> {
     // A variant and not a field of these tags: a release that does not know it must not take the
     // transition at once.
     Later { tag: Box<Self>, when: When },
+    /// A `goto` with `wait`, beside forks.
+    // A variant for the same reason.
+    Gather {
+        target: N,
+        need: Need,
+        /// The longest wait.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        timeout: Option<Span>,
+        /// The state to enter if the wait cannot be met or takes too long.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        then: Option<N>,
+    },
 }
 
 /// The common parts of `call` and `function`.
@@ -251,7 +267,7 @@ impl ResultStatus {
 impl<N: Ord, T> Tag<N, T> {
     pub const fn name(&self) -> TagName {
         match self {
-            Self::Goto { .. } => TagName::Goto,
+            Self::Goto { .. } | Self::Gather { .. } => TagName::Goto,
             Self::Reset { .. } => TagName::Reset,
             Self::Call(_) => TagName::Call,
             Self::Function(_) => TagName::Function,
@@ -264,9 +280,10 @@ impl<N: Ord, T> Tag<N, T> {
     /// Returns the state between the tags; `None` for a result.
     pub fn target(&self) -> Option<&N> {
         match self {
-            Self::Goto { target, .. } | Self::Reset { target, .. } | Self::Fork { target, .. } => {
-                Some(target)
-            }
+            Self::Goto { target, .. }
+            | Self::Reset { target, .. }
+            | Self::Fork { target, .. }
+            | Self::Gather { target, .. } => Some(target),
             Self::Call(invoke) | Self::Function(invoke) => Some(&invoke.target),
             Self::Result { .. } => None,
             Self::Later { tag, .. } => tag.target(),
@@ -280,8 +297,23 @@ impl Tag {
         match self {
             Self::Reset { cd, .. } | Self::Fork { cd, .. } => cd.as_deref(),
             Self::Later { tag, .. } => tag.cd(),
-            Self::Goto { .. } | Self::Call(_) | Self::Function(_) | Self::Result { .. } => None,
+            Self::Goto { .. }
+            | Self::Call(_)
+            | Self::Function(_)
+            | Self::Result { .. }
+            | Self::Gather { .. } => None,
         }
+    }
+
+    /// Returns how many workers the tag waits for, if it waits for workers.
+    pub const fn need(&self) -> Option<Need> {
+        if let Self::Gather { need, .. } = self { Some(*need) } else { None }
+    }
+
+    /// Returns the states that a kept transition may enter.
+    pub fn kept_targets(&self) -> impl Iterator<Item = &str> {
+        let then = if let Self::Gather { then, .. } = self { then.as_deref() } else { None };
+        self.target().map(String::as_str).into_iter().chain(then)
     }
 }
 
@@ -313,6 +345,12 @@ impl TagContent<'_> {
             },
             Self::Result { payload, status } => Tag::Result { payload: keep(payload)?, status },
             Self::Later { tag, when } => Tag::Later { tag: Box::new((*tag).keep(store)?), when },
+            Self::Gather { target, need, timeout, then } => Tag::Gather {
+                target: target.into_owned(),
+                need,
+                timeout,
+                then: then.map(Cow::into_owned),
+            },
         })
     }
 }

@@ -6,16 +6,20 @@
 
 use std::collections::BTreeMap;
 
-use crate::agent::{Agent, AgentStatus, EndedAgent, Frame, Location, Parked, Session, Visit};
+use crate::agent::{
+    Agent, AgentStatus, EndedAgent, Frame, HandedWorker, Joining, Location, Parked, Session, Visit,
+    WorkerEnd,
+};
 use crate::budget::{Basis, Charge, Micros};
 use crate::crayfish::StepEvent;
 use crate::few::Few;
 use crate::ids::{AgentId, BackendName, SessionId, StateName, TurnId};
-use crate::protocol::ResultStatus;
+use crate::protocol::{Need, ResultStatus};
 use crate::scheduler::{Lane, Timer, Turn, TurnPhase};
 use crate::value::Value;
 
 use super::event::{Event, StackChange};
+use super::group::{Group, Member};
 use super::state::{Phase, Run};
 use crate::run::start::Start;
 
@@ -178,6 +182,9 @@ pub fn apply(run: &mut Run, event: &Event) {
         Event::AgentEnded { agent: id, result } => {
             run.scheduler.forget(id);
             if let Some(Agent { parent, forks, .. }) = leave(run, id) {
+                if let Some(group) = group_with(run, id, parent.as_ref()) {
+                    group.note_end();
+                }
                 let ended = EndedAgent { parent, forks, result: result.clone() };
                 run.ended.insert(id.clone(), ended);
             }
@@ -191,6 +198,10 @@ pub fn apply(run: &mut Run, event: &Event) {
                 // Counted once, even if the agent fails again before a resume.
                 if run.failed.insert(id.clone()) {
                     run.live = run.live.saturating_sub(1);
+                    let parent = agent.parent.clone();
+                    if let Some(group) = group_with(run, id, parent.as_ref()) {
+                        group.note_failure();
+                    }
                 }
             }
         }
@@ -213,6 +224,47 @@ pub fn apply(run: &mut Run, event: &Event) {
                 agent.status = AgentStatus::Parked(parked);
                 run.parked += 1;
                 run.scheduler.timers.set(*until, Timer::Wake(id.clone()));
+            }
+        }
+        Event::AgentJoins { agent: id, kept, workers, need, until, forks } => {
+            unhold(run, id);
+            unpark(run, id);
+            let group = group_of(run, workers, *need);
+            if let Some(agent) = run.agents.get_mut(id) {
+                agent.forks = *forks;
+                agent.status = AgentStatus::Joining(Joining { kept: kept.clone(), until: *until });
+                run.parked += 1;
+                run.groups.insert(id.clone(), group);
+                if let Some(until) = until {
+                    run.scheduler.timers.set(*until, Timer::Wake(id.clone()));
+                }
+            }
+        }
+        Event::WaitOver { agent, end } => {
+            if let Some(group) = run.groups.get_mut(agent) {
+                group.over = Some(*end);
+            }
+        }
+        Event::Joined { agent, failed } => hand_over(run, agent, failed),
+        Event::CancelRequested { key, .. } => {
+            run.keys.insert(key.clone());
+        }
+        Event::AgentCancelling { agent: id, why } => {
+            unhold(run, id);
+            unpark(run, id);
+            run.scheduler.give_up(id);
+            if let Some(agent) = run.agents.get_mut(id) {
+                agent.status = AgentStatus::Cancelling(why.clone());
+                run.cancelling.insert(id.clone());
+            }
+        }
+        Event::AgentCancelled { agent: id, .. } => {
+            run.scheduler.forget(id);
+            let has_failed = run.failed.contains(id);
+            if let Some(agent) = leave(run, id)
+                && let Some(group) = group_with(run, id, agent.parent.as_ref())
+            {
+                group.note_cancellation(has_failed);
             }
         }
         Event::AgentRevived { agent: id } => revive(run, id),
@@ -300,6 +352,8 @@ fn spawn(
 fn leave(run: &mut Run, id: &AgentId) -> Option<Agent> {
     unhold(run, id);
     unpark(run, id);
+    run.groups.remove(id);
+    run.cancelling.remove(id);
     let left = run.agents.remove(id);
     if left.is_some() && !run.failed.remove(id) {
         run.live = run.live.saturating_sub(1);
@@ -309,7 +363,18 @@ fn leave(run: &mut Run, id: &AgentId) -> Option<Agent> {
 
 fn enter(location: Location, number: u32, input: Option<Value>) -> Visit {
     let (result_status, spent) = (ResultStatus::Ok, Micros::ZERO);
-    Visit { location, number, input, result_status, turn: 0, reminders: 0, retries: 0, spent }
+    let handed = Vec::new();
+    Visit {
+        location,
+        number,
+        input,
+        result_status,
+        handed,
+        turn: 0,
+        reminders: 0,
+        retries: 0,
+        spent,
+    }
 }
 
 /// Changes a return stack, and the backend that has the conversation of its agent.
@@ -341,11 +406,18 @@ fn unhold(run: &mut Run, id: &AgentId) {
 
 /// Ends the wait of a parked agent.
 fn unpark(run: &mut Run, id: &AgentId) {
-    if let Some(agent) = run.agents.get_mut(id)
-        && let AgentStatus::Parked(Parked { until, .. }) = agent.status
-    {
-        agent.status = AgentStatus::Live;
-        run.parked = run.parked.saturating_sub(1);
+    let Some(agent) = run.agents.get_mut(id) else { return };
+    let until = match agent.status {
+        AgentStatus::Parked(Parked { until, .. }) => Some(until),
+        AgentStatus::Joining(Joining { until, .. }) => until,
+        AgentStatus::Live
+        | AgentStatus::Held(_)
+        | AgentStatus::Cancelling(_)
+        | AgentStatus::Failed { .. } => return,
+    };
+    agent.status = AgentStatus::Live;
+    run.parked = run.parked.saturating_sub(1);
+    if let Some(until) = until {
         run.scheduler.timers.cancel(until, Timer::Wake(id.clone()));
     }
 }
@@ -359,5 +431,57 @@ fn revive(run: &mut Run, id: &AgentId) {
         agent.visit.reminders = 0;
         agent.visit.retries = 0;
         run.live += 1;
+        let parent = agent.parent.clone();
+        if let Some(group) = group_with(run, id, parent.as_ref()) {
+            group.note_revival();
+        }
+    }
+}
+
+/// Returns the group of workers that were spawned just before.
+fn group_of(run: &Run, workers: &[AgentId], need: Need) -> Group {
+    let attributes = |id| run.agents.get(id).map(|agent| agent.attributes.clone());
+    let members = workers.iter().zip(0..).map(|(id, place)| {
+        (id.clone(), Member { place, attributes: attributes(id).unwrap_or_default() })
+    });
+    Group::new(need, members.collect())
+}
+
+/// Returns the group of an agent, if its parent waits for it.
+fn group_with<'r>(
+    run: &'r mut Run,
+    id: &AgentId,
+    parent: Option<&AgentId>,
+) -> Option<&'r mut Group> {
+    run.groups.get_mut(parent?).filter(|group| group.members.contains_key(id))
+}
+
+/// Hands the list of its workers to an agent. Failed workers leave the run.
+fn hand_over(run: &mut Run, id: &AgentId, failed: &[AgentId]) {
+    let mut failures = BTreeMap::new();
+    for worker in failed {
+        run.scheduler.forget(worker);
+        if let Some(Agent { status: AgentStatus::Failed { failure, .. }, .. }) = leave(run, worker)
+        {
+            failures.insert(worker, failure);
+        }
+    }
+    let Some(group) = run.groups.remove(id) else { return };
+    let mut members: Vec<(AgentId, Member)> = group.members.into_iter().collect();
+    members.sort_by_key(|(_, member)| member.place);
+    let mut handed = Vec::with_capacity(members.len());
+    for (worker, Member { attributes, .. }) in members {
+        let end = if let Some(ended) = run.ended.get(&worker) {
+            WorkerEnd::Ended(ended.result.clone())
+        } else if let Some(failure) = failures.remove(&worker) {
+            run.handed_failures.insert(worker.clone(), failure.clone());
+            WorkerEnd::Failed(failure)
+        } else {
+            WorkerEnd::Cancelled
+        };
+        handed.push(HandedWorker { agent: worker, end, attributes });
+    }
+    if let Some(agent) = run.agents.get_mut(id) {
+        agent.visit.handed = handed;
     }
 }

@@ -3,6 +3,8 @@
 //! It collects events and assigns queue places. It applies nothing, so every helper sees the run as
 //! it was before the decision.
 
+use std::collections::BTreeSet;
+
 use crate::agent::{Agent, Location, Session, SessionPlan};
 use crate::budget::{Charge, Micros};
 use crate::ids::{AgentId, SessionId, StateName, TurnId};
@@ -24,6 +26,8 @@ pub(crate) struct Decision<'a> {
     pub(crate) events: Vec<Event>,
     /// Workers that this decision spawns or revives, because `run` does not count them yet.
     pub(crate) new_workers: u32,
+    /// Agents that this decision cancels, because `run` still contains them.
+    pub(crate) cancelled: BTreeSet<AgentId>,
     // Places given out by this decision are not in `run` yet, so the decision counts them itself.
     next_order: u64,
 }
@@ -51,7 +55,15 @@ pub(crate) struct Entry<'a> {
 impl<'a> Decision<'a> {
     pub(crate) fn new(run: &'a Run, definition: &'a Definition, at: Timestamp) -> Self {
         let next_order = run.scheduler.next_order;
-        Self { run, definition, at, events: Vec::new(), new_workers: 0, next_order }
+        Self {
+            run,
+            definition,
+            at,
+            events: Vec::new(),
+            new_workers: 0,
+            cancelled: BTreeSet::new(),
+            next_order,
+        }
     }
 
     /// Returns the rest of the budget of an agent's visit, after `spent` more.

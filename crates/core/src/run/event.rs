@@ -11,19 +11,20 @@ use crate::scheduler::Hold;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{Frame, Location, PendingTransition, Session, SessionPlan};
+use crate::agent::{CancelReason, Frame, Location, PendingTransition, Session, SessionPlan};
 use crate::budget::{Charge, Micros};
 use crate::crayfish::StepEvent;
 use crate::failure::{Failure, TurnFailure};
 use crate::few::Few;
 use crate::ids::{AgentId, BackendName, Nonce, SessionId, StateName, TurnId};
 use crate::protocol::Notice;
-use crate::protocol::{Fault, ResultStatus, TagName};
+use crate::protocol::{Fault, Need, ResultStatus, TagName};
 use crate::scheduler::{Lane, Prompt};
 use crate::time::{Span, Timestamp};
 use crate::value::Value;
 
 use super::discarded::DiscardedCost;
+use super::group::WaitEnd;
 use super::settings::Settings;
 use crate::run::start::Start;
 use crate::run::stop::{Interruption, StopMode, StopOrigin};
@@ -300,6 +301,49 @@ pub enum Event {
         /// How many workers it has forked so far.
         #[serde(default, skip_serializing_if = "is_zero")]
         forks: u32,
+    },
+    /// An agent is parked: its transition waits for workers.
+    AgentJoins {
+        agent: AgentId,
+        // Its turn was paid, so the transition must survive a crash and a resume.
+        kept: PendingTransition,
+        /// The workers, in the order of their tags.
+        workers: Vec<AgentId>,
+        need: Need,
+        /// The end of the longest wait.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
+        /// How many workers it has forked so far.
+        forks: u32,
+    },
+    /// A wait for workers is over. Workers that are still live are cancelled.
+    WaitOver {
+        agent: AgentId,
+        end: WaitEnd,
+    },
+    /// An agent receives the list of its workers in the visit that it has just entered.
+    Joined {
+        agent: AgentId,
+        /// The workers that failed. They leave the run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        failed: Vec<AgentId>,
+    },
+    /// A user asked for the cancellation of an agent.
+    CancelRequested {
+        agent: AgentId,
+        by: String,
+        /// The idempotency key of the request.
+        key: String,
+    },
+    /// The turn of an agent that is cancelled is being ended.
+    AgentCancelling {
+        agent: AgentId,
+        why: CancelReason,
+    },
+    /// An agent left the run without a result.
+    AgentCancelled {
+        agent: AgentId,
+        why: CancelReason,
     },
     /// A failed agent continues at the visit that failed, with its reminders and retries reset.
     AgentRevived {

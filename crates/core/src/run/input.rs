@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::crayfish::Call;
 use crate::crayfish::name::StepId;
-use crate::ids::{Nonce, TurnId};
+use crate::ids::{AgentId, Nonce, TurnId};
 use crate::value::Value;
 
 use super::discarded::DiscardedCost;
@@ -43,6 +43,13 @@ pub enum Input {
         #[serde(default)]
         by: StopOrigin,
         /// The idempotency key: a second request with the same key changes nothing.
+        key: String,
+    },
+    /// A user cancels one agent.
+    CancelAgent {
+        agent: AgentId,
+        by: String,
+        /// The idempotency key of the request.
         key: String,
     },
     /// A user answered a question.
@@ -86,6 +93,10 @@ pub enum Input {
 pub struct Resume {
     /// The settings from now on.
     pub settings: Settings,
+    /// Whether only the waits for a time end. No user asked for another attempt, so failed agents
+    /// stay failed, and missing logins stay missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_wake: bool,
 }
 
 impl Input {
@@ -99,6 +110,7 @@ impl Input {
             | Self::Due
             | Self::Now
             | Self::Stop { .. }
+            | Self::CancelAgent { .. }
             | Self::Answer { .. }
             | Self::Rewind { .. }
             | Self::Adopt { .. } => {}

@@ -17,6 +17,7 @@ use crate::time::Timestamp;
 use crate::value::Value;
 
 use super::event::{Ending, is_zero};
+use super::group::Group;
 use super::program::Program;
 use super::settings::Settings;
 use crate::run::stop::StopMode;
@@ -47,7 +48,16 @@ pub struct Run {
     pub failed: BTreeSet<AgentId>,
     /// Agents whose fork waits for room, oldest first.
     pub held: VecDeque<AgentId>,
-    /// How many agents are parked.
+    /// The workers that agents wait for, by their parents.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub groups: BTreeMap<AgentId, Group>,
+    /// Failed workers that were handed to their parents. They do not make the run `failed`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub handed_failures: BTreeMap<AgentId, Failure>,
+    /// Agents that are being cancelled.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub cancelling: BTreeSet<AgentId>,
+    /// How many agents are parked: they wait for a time or for workers.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub parked: u32,
     pub scheduler: Scheduler,
@@ -97,6 +107,9 @@ impl Default for Run {
             ended: BTreeMap::new(),
             failed: BTreeSet::new(),
             held: VecDeque::new(),
+            groups: BTreeMap::new(),
+            handed_failures: BTreeMap::new(),
+            cancelling: BTreeSet::new(),
             parked: 0,
             scheduler: Scheduler::default(),
             spent: Micros::ZERO,
@@ -134,7 +147,9 @@ impl Run {
             AgentStatus::Failed { .. }
             | AgentStatus::Live
             | AgentStatus::Held(_)
-            | AgentStatus::Parked(_) => None,
+            | AgentStatus::Parked(_)
+            | AgentStatus::Joining(_)
+            | AgentStatus::Cancelling(_) => None,
         };
         ended.chain(self.failed.iter().filter_map(reason))
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::agent::{Agent, Location, SessionPlan};
+use crate::agent::{Agent, HandedWorker, Location, SessionPlan};
 use crate::budget::Micros;
 use crate::crayfish::render::ExecCall;
 use crate::few::Few;
@@ -41,6 +41,9 @@ pub struct TurnHeader {
     /// Names of the environment variables that are passed on, beside those that Raymond sets for
     /// scripts; `None` passes all.
     pub environment: Option<Vec<String>>,
+    /// The workers whose ends the visit started with. Their list is its input.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handed: Vec<HandedWorker>,
 }
 
 /// The work of a turn.

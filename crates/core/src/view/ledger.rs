@@ -42,8 +42,13 @@ impl Ledger {
         }
         if let Event::AgentSpawned { agent, parent, .. } = event {
             self.agents.insert(agent.clone(), AgentSummary::spawned(at, parent.as_ref()));
-        } else if let Event::AgentEnded { agent, .. } = event {
+        } else if let Event::AgentEnded { agent, .. } | Event::AgentCancelled { agent, .. } = event
+        {
             self.agents.remove(agent);
+        } else if let Event::Joined { failed, .. } = event {
+            for worker in failed {
+                self.agents.remove(worker);
+            }
         }
     }
 }

@@ -125,7 +125,9 @@ fn edited(run: &Run) -> Vec<Change> {
         AgentStatus::Failed { .. }
         | AgentStatus::Live
         | AgentStatus::Held(_)
-        | AgentStatus::Parked(_) => None,
+        | AgentStatus::Parked(_)
+        | AgentStatus::Joining(_)
+        | AgentStatus::Cancelling(_) => None,
     });
     let mut changes = vec![Change::CurrentStates];
     for change in variables.map(Change::Variable) {
@@ -164,7 +166,9 @@ pub fn is_final(run: &Run) -> bool {
         AgentStatus::Failed { .. }
         | AgentStatus::Live
         | AgentStatus::Held(_)
-        | AgentStatus::Parked(_) => false,
+        | AgentStatus::Parked(_)
+        | AgentStatus::Joining(_)
+        | AgentStatus::Cancelling(_) => false,
     };
     run.phase == Phase::Ended(Ending::Failed) && failed.map(|agent| &agent.status).any(is_final)
 }

@@ -294,7 +294,9 @@ fn open(run: &Run, agent: &Agent, settings: &Settings) -> Option<Open> {
         | (
             AgentStatus::Failed { kept: Some(_), .. }
             | AgentStatus::Held(_)
-            | AgentStatus::Parked(_),
+            | AgentStatus::Parked(_)
+            | AgentStatus::Joining(_)
+            | AgentStatus::Cancelling(_),
             _,
         ) => None,
     }

@@ -20,8 +20,9 @@ use crate::crayfish::call::Output;
 use crate::crayfish::key::Key;
 use crate::crayfish::state::StepEvent;
 use crate::ids::{AgentId, BackendName, RunId, TurnId};
+use crate::run::group::Member;
 use crate::run::start::Start;
-use crate::run::{Event, Phase, Run, Settings};
+use crate::run::{Event, Group, Phase, Run, Settings};
 use crate::scheduler::Hold;
 use crate::time::Timestamp;
 
@@ -210,7 +211,11 @@ impl RunView {
         for (_, row) in self.agents.iter().filter(|(id, _)| **id != AgentId::main()) {
             match row.standing() {
                 Standing::Failed => failed += 1,
-                Standing::Live | Standing::Held | Standing::Parked => live += 1,
+                Standing::Live
+                | Standing::Held
+                | Standing::Parked
+                | Standing::Joining
+                | Standing::Cancelling => live += 1,
             }
         }
         let total = self.born.saturating_sub(1).saturating_sub(self.totals.replaced_workers);
@@ -247,6 +252,7 @@ impl RunView {
         if let Event::RunStarted(start) = event {
             self.begin(start);
         }
+        self.note_groups(event);
         let row = agent_of(event).and_then(|agent| self.agents.get_mut(agent));
         // The totals first, because they need the place of the agent before the event.
         self.totals.note(at, event, row.as_ref().map(|row| &row.summary));
@@ -296,8 +302,49 @@ impl RunView {
             self.born += 1;
         } else if let Event::AgentEnded { agent, .. } = event {
             self.ended += u64::from(self.agents.remove(agent).is_some());
+        } else if let Event::AgentCancelled { agent, .. } = event {
+            self.agents.remove(agent);
+        } else if let Event::Joined { failed, .. } = event {
+            for worker in failed {
+                self.agents.remove(worker);
+            }
         } else if let Event::VisitEntered { .. } = event {
             self.visits += 1;
+        }
+    }
+
+    /// Counts the end of a worker for which its parent waits. Called before the fold, which drops
+    /// the row of the worker.
+    fn note_groups(&mut self, event: &Event) {
+        if let Event::AgentJoins { agent, workers, need, .. } = event {
+            let attributes = |id| self.agents.get(id).map(|row| row.attributes.clone());
+            let members = workers.iter().zip(0..).map(|(id, place)| {
+                (id.clone(), Member { place, attributes: attributes(id).unwrap_or_default() })
+            });
+            let group = Group::new(*need, members.collect());
+            if let Some(row) = self.agents.get_mut(agent) {
+                row.group = Some(group);
+            }
+            return;
+        }
+        let Some(agent) = agent_of(event) else { return };
+        let Some(row) = self.agents.get(agent) else { return };
+        let (has_failed, parent) = (row.failure.is_some(), row.summary.parent.clone());
+        let Some(parent) = parent.and_then(|parent| self.agents.get_mut(&parent)) else { return };
+        let group = parent.group.as_mut().filter(|group| group.members.contains_key(agent));
+        let Some(group) = group else { return };
+        if let Event::AgentEnded { .. } = event {
+            group.note_end();
+        } else if let Event::AgentFailed { .. } = event {
+            if !has_failed {
+                group.note_failure();
+            }
+        } else if let Event::AgentRevived { .. } = event {
+            if has_failed {
+                group.note_revival();
+            }
+        } else if let Event::AgentCancelled { .. } = event {
+            group.note_cancellation(has_failed);
         }
     }
 

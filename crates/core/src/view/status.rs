@@ -129,8 +129,14 @@ fn ended(run: &Run, ending: Ending) -> Status {
             Status::Waiting(Waiting::Quota(run.scheduler.timers.next_release()), Owner::Gone)
         }
         Ending::Sleeping => {
-            let until = run.scheduler.timers.wakes().next().map(|(until, _)| until);
-            Status::Waiting(Waiting::Time(until.unwrap_or_default()), Owner::Gone)
+            let timers = &run.scheduler.timers;
+            let wake = timers.wakes().next().map(|(until, _)| until).unwrap_or_default();
+            // The run continues at the earlier one.
+            let waiting = match timers.next_release().filter(|release| *release < wake) {
+                Some(release) => Waiting::Quota(Some(release)),
+                None => Waiting::Time(wake),
+            };
+            Status::Waiting(waiting, Owner::Gone)
         }
     }
 }

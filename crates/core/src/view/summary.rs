@@ -275,6 +275,12 @@ pub(super) fn agent_of(event: &Event) -> Option<&AgentId> {
         | Event::AgentFailed { agent, .. }
         | Event::AgentHeld { agent, .. }
         | Event::AgentWaits { agent, .. }
+        | Event::AgentJoins { agent, .. }
+        | Event::WaitOver { agent, .. }
+        | Event::Joined { agent, .. }
+        | Event::CancelRequested { agent, .. }
+        | Event::AgentCancelling { agent, .. }
+        | Event::AgentCancelled { agent, .. }
         | Event::AgentRevived { agent }
         | Event::Stepped { agent, .. } => Some(agent),
         Event::Warned { agent, .. } => agent.as_ref(),
@@ -297,6 +303,8 @@ fn is_change(event: &Event) -> bool {
             event,
             Event::AgentHeld { .. }
                 | Event::AgentWaits { .. }
+                | Event::AgentJoins { .. }
+                | Event::AgentCancelling { .. }
                 | Event::AgentFailed { .. }
                 | Event::AgentRevived { .. }
                 | Event::Asked { .. }

@@ -6,16 +6,16 @@
 
 use std::collections::BTreeSet;
 
-use crate::agent::Location;
+use crate::agent::{CancelReason, Location};
 use crate::crayfish::problem::Problem;
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::{AgentId, BackendName, SessionId};
-use crate::protocol::Fault;
+use crate::protocol::{Fault, Need};
 use crate::run::event::Ending;
 use crate::run::program::{Answers, Ralph};
 use crate::run::stop::{StopMode, StopOrigin};
 use crate::run::warning::Warning;
-use crate::run::{DiscardedCost, Program};
+use crate::run::{DiscardedCost, Program, WaitEnd};
 use crate::scheduler::Hold;
 use crate::time::{Span, Timestamp};
 use crate::value::Value;
@@ -103,6 +103,8 @@ pub enum ViewEvent {
         count: u32,
         /// The transition that led here; `None` between two steps.
         transition: Option<Transition>,
+        /// The workers that it waited for.
+        joined: Option<JoinCounts>,
         // The bill of the place that the agent leaves, because the new visit has cost nothing yet.
         bill: Bill,
     },
@@ -136,6 +138,21 @@ pub enum ViewEvent {
         /// The state that it enters then.
         then: String,
     },
+    /// Its transition waits for workers.
+    AgentJoins {
+        agent: AgentId,
+        /// The state that it leaves then.
+        at: String,
+        need: Need,
+        /// The number of workers.
+        workers: usize,
+        /// The state that it enters then.
+        then: String,
+    },
+    AgentCancelled {
+        agent: AgentId,
+        why: CancelReason,
+    },
     AgentRevived(AgentPlace),
     /// An agent step asks again, because the last output has these errors.
     OutputRefused {
@@ -159,6 +176,15 @@ pub struct AgentPlace {
     pub location: Option<Location>,
     /// `None` for a script.
     pub backend: Option<BackendName>,
+}
+
+/// The workers of a wait that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JoinCounts {
+    pub end: WaitEnd,
+    /// Workers that ended with a result.
+    pub ended: u32,
+    pub workers: usize,
 }
 
 /// The cost of a visit that ends now.

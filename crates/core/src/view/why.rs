@@ -289,7 +289,21 @@ fn failed(run: &Run, naming: BackendLabels) -> Cause {
     };
     let backend = naming.suffix(answering(run, agent));
     let text = format!("{first} failed at {}{backend}: {failure}", place(run, agent));
-    Cause { text, hint: hint(run, agent, failure), rest }
+    let waits = waiting_parent(run, agent).map(|parent| format!("; {parent} waits for it"));
+    Cause { text, hint: hint(run, agent, failure), rest: waits.unwrap_or_default() + &rest }
+}
+
+/// Returns the agent that waits for a failed worker.
+fn waiting_parent<'r>(run: &'r Run, worker: &'r Agent) -> Option<&'r AgentId> {
+    let parent = worker.parent.as_ref()?;
+    run.groups.get(parent)?.members.contains_key(&worker.id).then_some(parent)
+}
+
+/// Returns the first failed worker for which its parent waits. The run can continue without it, if
+/// it is cancelled.
+pub fn awaited_failure(run: &Run) -> Option<&AgentId> {
+    let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
+    failed.filter(|agent| waiting_parent(run, agent).is_some()).map(|agent| &agent.id).next()
 }
 
 /// Returns whether the logs contain an output of a step that failed with this code.
@@ -410,9 +424,14 @@ fn parked(run: &Run, time: TimeFormat) -> String {
     };
     let then = match run.agents.get(agent).map(|agent| &agent.status) {
         Some(AgentStatus::Parked(parked)) => format!(", then enters {}", parked.kept.target()),
-        Some(AgentStatus::Live | AgentStatus::Held(_) | AgentStatus::Failed { .. }) | None => {
-            String::new()
-        }
+        Some(AgentStatus::Joining(_)) => " for its workers".to_owned(),
+        Some(
+            AgentStatus::Live
+            | AgentStatus::Held(_)
+            | AgentStatus::Cancelling(_)
+            | AgentStatus::Failed { .. },
+        )
+        | None => String::new(),
     };
     let others = wakes.count();
     let more = if others > 0 { format!(" ({others} more wait)") } else { String::new() };
@@ -428,7 +447,11 @@ pub fn needed_edit(run: &Run) -> Option<Hint> {
     let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
     let mut edits = failed.filter_map(|agent| match &agent.status {
         AgentStatus::Failed { failure, .. } => edit(run, agent, failure),
-        AgentStatus::Live | AgentStatus::Held(_) | AgentStatus::Parked(_) => None,
+        AgentStatus::Live
+        | AgentStatus::Held(_)
+        | AgentStatus::Parked(_)
+        | AgentStatus::Joining(_)
+        | AgentStatus::Cancelling(_) => None,
     });
     edits.next()
 }

@@ -11,18 +11,22 @@ use crate::budget::Micros;
 use crate::crayfish::problem::Problem;
 use crate::failure::TurnFailure;
 use crate::ids::{AgentId, SessionId};
-use crate::run::DiscardedCost;
+use crate::protocol::Need;
 use crate::run::event::Ending;
 use crate::run::stop::{Interruption, StopMode, StopOrigin};
 use crate::run::warning::Warning;
+use crate::run::{DiscardedCost, WaitEnd};
 use crate::scheduler::Hold;
+use crate::text::counted;
 use crate::value::Value;
 
 use super::TimeFormat;
 use super::attempt::{Attempt, How};
 use super::backend_labels::BackendLabels;
 use super::summary::{Transition, VisitCost};
-use super::view_event::{AgentPlace, AttemptCause, Bill, ProgramKind, RetryLimit, ViewEvent};
+use super::view_event::{
+    AgentPlace, AttemptCause, Bill, JoinCounts, ProgramKind, RetryLimit, ViewEvent,
+};
 
 /// One line, without its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,13 +125,15 @@ pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Opti
         ViewEvent::Asked(place) => plain(place, &"asks a question"),
         ViewEvent::AskAnswered { place, by } => plain(place, &format_args!("{by} answered")),
 
-        ViewEvent::VisitEntered { agent, from, item, to, count, transition, bill } => {
+        ViewEvent::VisitEntered { agent, from, item, to, count, transition, joined, bill } => {
             let text = match (from, item) {
                 (None, None) => format!("starts at {to}"),
                 (None, Some(item)) => format!("starts at {to} · {item}"),
                 (Some(from), _) => {
                     let transition = transition.as_ref();
-                    format!("{from} → {}{}", entry(to, *count, transition), bill.words(naming))
+                    let joined = joined.map(join_words).unwrap_or_default();
+                    let entry = entry(to, *count, transition);
+                    format!("{from} → {entry}{joined}{}", bill.words(naming))
                 }
             };
             Some(Line::new(Some(agent.clone()), Weight::Plain, text))
@@ -149,6 +155,15 @@ pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Opti
             let text = format!("{at} waits{span} until {}, then {then}", time(*until));
             Some(Line::new(Some(agent.clone()), Weight::Plain, text))
         }
+        ViewEvent::AgentJoins { agent, at, need, workers, then } => {
+            let workers = needed_words(*need, *workers);
+            let text = format!("{at} waits for {workers}, then {then}");
+            Some(Line::new(Some(agent.clone()), Weight::Plain, text))
+        }
+        ViewEvent::AgentCancelled { agent, why } => {
+            let text = format!("cancelled: {why}");
+            Some(Line::new(Some(agent.clone()), Weight::Plain, text))
+        }
         ViewEvent::AgentRevived(place) => plain(place, &"continues after its failure"),
         ViewEvent::OutputRefused { place, errors, attempt } => {
             let problem = first_problem(errors);
@@ -158,6 +173,26 @@ pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Opti
             let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
             warning(place, &format_args!("failed, and was collected{why}"))
         }
+    }
+}
+
+/// Describes the workers that have to end: `all 3 workers`.
+fn needed_words(need: Need, workers: usize) -> String {
+    let workers = counted(workers as u64, "worker");
+    match need {
+        Need::All => format!("all {workers}"),
+        Need::Count(count) => format!("{count} of {workers}"),
+        Need::Done => format!("{workers} to end or fail"),
+    }
+}
+
+/// Describes the workers of a wait that is over.
+fn join_words(JoinCounts { end, ended, workers }: JoinCounts) -> String {
+    let all = counted(workers as u64, "worker");
+    match end {
+        WaitEnd::Met => format!(" with {}", counted(ended, "result")),
+        WaitEnd::TimedOut => format!(": the wait timed out, {ended} of {all} ended"),
+        WaitEnd::Unmet => format!(": too many workers failed, {ended} of {all} ended"),
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::ids::StateName;
-use crate::protocol::{Route, Tag, TagName};
+use crate::protocol::{Need, Route, Tag, TagName};
 
 use super::name::means;
 
@@ -39,21 +39,24 @@ pub enum Refused {
 }
 
 impl Policy {
-    /// Checks a transition against all forms. `then` is the resolved `return` or `next`.
+    /// Checks a transition against all forms. `then` is the resolved `return` or `next`, and
+    /// `wait` the attribute of a `goto` beside forks.
     pub fn check(
         &self,
         tag: TagName,
         target: Option<&StateName>,
         then: Option<&StateName>,
+        wait: Option<Need>,
     ) -> Result<(), Refused> {
         if !self.allows(tag) {
             return Err(Refused::Tag);
         }
-        if self.has_route(tag, |route| {
-            is(route.target.as_ref(), target) && is(route.then.as_ref(), then)
-        }) {
+        let fits = |route: &Route| {
+            is(route.target.as_ref(), target) && (route.wait.is_none() || route.wait == wait)
+        };
+        if self.has_route(tag, |route| fits(route) && is(route.then.as_ref(), then)) {
             Ok(())
-        } else if then.is_some() && self.has_route(tag, |route| is(route.target.as_ref(), target)) {
+        } else if then.is_some() && self.has_route(tag, fits) {
             Err(Refused::Follower)
         } else {
             Err(Refused::Target)
@@ -81,6 +84,10 @@ impl Policy {
         let [(tag, allowed)] = self.transitions.as_deref()? else {
             return None;
         };
+        // Nothing could be waited for without forks.
+        if allowed.wait.is_some() {
+            return None;
+        }
         // `allowed_tags` and `allowed_targets` are applied like for a written tag, when the tag is
         // taken.
         tag.implicit(allowed.target.clone()?, allowed.then.clone())
@@ -124,14 +131,18 @@ mod tests {
 
     pub(super) fn entry(target: &str, then: &str) -> Route {
         let name = |name: &str| (!name.is_empty()).then(|| name.to_owned());
-        Route { target: name(target), then: name(then) }
+        Route { target: name(target), then: name(then), wait: None }
     }
 
     fn check(policy: &Policy, emitted: (TagName, &str, &str), expected: Result<(), Refused>) {
         let (tag, target, then) = emitted;
         let state = |name: &str| (!name.is_empty()).then(|| StateName::new(name));
         let (target, then) = (state(target), state(then));
-        assert_eq!(policy.check(tag, target.as_ref(), then.as_ref()), expected, "{emitted:?}");
+        assert_eq!(
+            policy.check(tag, target.as_ref(), then.as_ref(), None),
+            expected,
+            "{emitted:?}"
+        );
     }
 
     #[test]

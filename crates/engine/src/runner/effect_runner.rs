@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use raymond_backends::contract::{self, Progress};
+use raymond_core::agent::AgentStatus;
 use raymond_core::budget::Cost;
 use raymond_core::decide::turn_spec;
 use raymond_core::failure::TurnFailure;
@@ -130,7 +131,8 @@ impl<'w> EffectRunner<'w> {
             let spec = turn_spec(run, definition, turn);
             let Some(TurnSpec { header, work: Work::Prompt(prompt) }) = spec else { continue };
             let (context, cancel) = (Arc::clone(&self.context), CancellationToken::new());
-            if turn.recalled {
+            let agent = run.agents.get(&turn.id.agent).map(|agent| &agent.status);
+            if turn.recalled || matches!(agent, Some(AgentStatus::Cancelling(_))) {
                 // Its `Cancel` effect was released before this process followed the client, so it
                 // reached no token.
                 cancel.cancel();

@@ -202,7 +202,9 @@ impl RunDirectory {
 /// Returns the key of a request that came through the inbox.
 pub(super) fn request_key(input: &Input) -> Option<String> {
     match input {
-        Input::Stop { key, .. } | Input::Answer { key, .. } => Some(key.clone()),
+        Input::Stop { key, .. } | Input::Answer { key, .. } | Input::CancelAgent { key, .. } => {
+            Some(key.clone())
+        }
         _ => None,
     }
 }

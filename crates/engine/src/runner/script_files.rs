@@ -4,9 +4,7 @@
 //! All of them are private to the user and inside the directory of the run. A link is never written
 //! through. The links beside the copy are in `script_neighbours`.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use raymond_backends::script::{ScriptEnd, ScriptOutput, ScriptSuccess};
@@ -22,6 +20,7 @@ use super::script_neighbours;
 use super::turn_context::TurnContext;
 use crate::observe;
 use crate::scope::Origin;
+use crate::turn_files::{create_private, unwritable, write_new, write_private};
 
 /// A script that is ready to run.
 #[derive(Debug)]
@@ -119,26 +118,6 @@ fn has_bytes_of(path: &Path, source: &SourceFile) -> bool {
         && fs::read(path).is_ok_and(|content| content == **bytes)
 }
 
-/// Returns an error for a file that cannot be written. The machine failed, not the script, so the
-/// run ends here and `resume` continues it.
-fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> disk::Error {
-    |source| disk::Error { attempt: "write", path: path.to_owned(), source }
-}
-
-fn create_private(directory: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
-}
-
-/// Writes a new file in place of any earlier one. An earlier link is removed, not written through.
-fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
-    file.write_all(bytes)
-}
-
 /// The most bytes that are kept of the end of a failed script's output, for each stream. The end
 /// explains the failure; 64 KiB is more than a person reads.
 const MOST_KEPT_BYTES: usize = 64 * 1024;
@@ -168,9 +147,8 @@ impl ResultFile {
     ) -> Result<Self, blobs::Error> {
         let Some(value) = result else { return Ok(Self(None)) };
         let text = observe::load(&*context.blobs, value)?;
-        create_private(&context.private).map_err(unwritable(&context.private))?;
         let path = context.private.join(format!("result-{turn}"));
-        write_new(&path, text.as_bytes(), 0o600).map_err(unwritable(&path))?;
+        write_private(&path, text.as_bytes())?;
         Ok(Self(Some(path)))
     }
 

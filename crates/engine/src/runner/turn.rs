@@ -84,6 +84,7 @@ fn prepare_prompt(
     }
     let output_check = OutputCheck::of(&prompt, &context.schemas);
     let started = started_turn(context, &header, &prompt);
+    let handed = context.handing().write(&header.turn, &header.handed)?;
     let PreparedMessage { rendered, unknown, schema } =
         prepare_message(context, &header, prompt.message)?;
     let Rendered { text, too_large, .. } = rendered;
@@ -92,6 +93,8 @@ fn prepare_prompt(
         return Ok(Err(not_started(format!("the prompt would be larger than {mib} MiB"))));
     }
     let cwd = PathBuf::from(&header.cwd);
+    let mut extras = prompt.extras;
+    extras.add_dirs.extend(handed.map(|handed| handed.display().to_string()));
     let request = Request {
         started,
         location: header.location.clone(),
@@ -102,7 +105,7 @@ fn prepare_prompt(
         model: prompt.model,
         effort: prompt.effort,
         permissions: prompt.permissions,
-        extras: prompt.extras,
+        extras,
         // Without that capability the schema is only part of the message.
         schema: schema.filter(|_| backend.capabilities().contains(&Capability::Schema)),
         environment: header.environment,
@@ -193,6 +196,7 @@ fn prepare_message(
 ) -> Result<PreparedMessage, blobs::Error> {
     Ok(match message {
         Message::Body { body, values } => {
+            let values = context.handing().with_list(&header.turn, &header.handed, values)?;
             let bindings = bindings(&context.run, &header.turn, &values);
             let rendered = bindings.render(&body, &mut |blob| context.load(blob))?;
             let warning = |name: &String| Warning::UnknownVariable {
@@ -242,9 +246,10 @@ pub(crate) async fn script(
         session: None,
     };
     let runnable = script_files::prepare(&context, &script)?;
-    let result =
-        script_files::ResultFile::write(&context, &header.turn, script.values.input.as_ref())?;
-    let environment = match variables(&context, &header.turn, &script.values, result.path()) {
+    context.handing().write(&header.turn, &header.handed)?;
+    let values = context.handing().with_list(&header.turn, &header.handed, script.values)?;
+    let result = script_files::ResultFile::write(&context, &header.turn, values.input.as_ref())?;
+    let environment = match variables(&context, &header.turn, &values, result.path()) {
         Ok(environment) => environment,
         Err(why) => return Ok(failed(why)),
     };

@@ -15,6 +15,7 @@ use raymond_core::value::{BlobRef, Value};
 use raymond_store::{Blobs, blobs};
 
 use crate::backends::Backends;
+use crate::handed::Handing;
 use crate::observe;
 use crate::schemas::Schemas;
 use crate::scope::Origin;
@@ -34,11 +35,18 @@ pub(crate) struct TurnContext {
     pub(crate) homes: PathBuf,
     /// The directory for pinned copies of scripts and for their results.
     pub(crate) private: PathBuf,
+    /// The directory of long results that parents received from their workers.
+    pub(crate) handed: PathBuf,
     /// Warnings about unknown template variables that were given already.
     pub(crate) warned: Mutex<BTreeSet<(Location, String)>>,
 }
 
 impl TurnContext {
+    /// Returns the source of the lists that parents receive.
+    pub(crate) fn handing(&self) -> Handing<'_> {
+        Handing { blobs: &self.blobs, directory: &self.handed }
+    }
+
     pub(crate) fn load(&self, blob: &BlobRef) -> Result<String, blobs::Error> {
         observe::load(&*self.blobs, &Value::Blob(blob.clone()))
     }

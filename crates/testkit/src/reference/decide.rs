@@ -22,7 +22,7 @@ pub(super) fn decide(reading: Reading, context: &MessageContext<'_>) -> Result<T
 
 /// Returns the tags of one transition: a single tag, many forks, or the implicit tag.
 fn one_transition(reading: Reading, state: &State) -> Result<Vec<Tag>, Fault> {
-    let Reading { tags, malformed, malformed_forks, in_code, unknown_attributes: _ } = reading;
+    let Reading { tags, malformed, malformed_parts, in_code, unknown_attributes: _ } = reading;
     if tags.is_empty() {
         if malformed > 0 {
             return Err(Fault::Malformed);
@@ -35,8 +35,9 @@ fn one_transition(reading: Reading, state: &State) -> Result<Vec<Tag>, Fault> {
     let count = |name| tags.iter().filter(|tag| tag.name == name).count();
     let (forks, gotos) = (count(TagName::Fork), count(TagName::Goto));
     let only_forks = forks > 0 && gotos <= 1 && forks + gotos == tags.len();
-    // Other malformed tags beside good ones are ignored, but a fork must not lose a worker.
-    if only_forks && malformed_forks > 0 {
+    // Other malformed tags beside good ones are ignored, but a fork must not lose a
+    // worker or a wait.
+    if only_forks && malformed_parts > 0 {
         return Err(Fault::Malformed);
     }
     if tags.len() == 1 || only_forks { Ok(tags) } else { Err(Fault::SeveralTags) }

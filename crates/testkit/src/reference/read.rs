@@ -21,8 +21,8 @@ pub struct Reading {
     pub tags: Vec<Tag>,
     /// The number of malformed tags that count.
     pub malformed: usize,
-    /// The number of forks among them.
-    pub malformed_forks: usize,
+    /// The number of forks and `goto`s among them.
+    pub malformed_parts: usize,
     /// Whether a tag, well formed or not, was in code and did not count.
     pub in_code: bool,
     /// Unknown attributes of well-formed tags, in order.
@@ -50,7 +50,8 @@ impl Reading {
         for found in found {
             let Some((tag, unknown)) = found.tag else {
                 reading.malformed += 1;
-                reading.malformed_forks += usize::from(found.name == TagName::Fork);
+                reading.malformed_parts +=
+                    usize::from(matches!(found.name, TagName::Fork | TagName::Goto));
                 continue;
             };
             let unknown = unknown.into_iter().map(|attribute| (tag.name, attribute));
@@ -73,7 +74,7 @@ impl Reading {
         self.tags.retain(|tag| tag.name != TagName::Fork || tag.attributes.contains_key("next"));
         let removed = before - self.tags.len();
         self.malformed += removed;
-        self.malformed_forks += removed;
+        self.malformed_parts += removed;
         self
     }
 }

@@ -49,7 +49,10 @@ pub(super) fn grammar(tag: TagName) -> Grammar {
         has_variables: false,
     };
     match tag {
-        TagName::Goto => Grammar { texts: &["input", "after", "at"], ..plain },
+        TagName::Goto => {
+            let texts = &["input", "after", "at", "wait", "timeout"];
+            Grammar { texts, words: &["then"], ..plain }
+        }
         TagName::Reset => {
             let texts = &["input", "stack", "after", "at"];
             Grammar { texts, words: &["cd"], ..plain }
@@ -82,6 +85,16 @@ impl Grammar {
 
     /// Returns whether these attributes do not go together, or belong on other tags.
     pub(super) fn refuses_together(&self, attributes: &[String]) -> bool {
+        let has = |name: &str| attributes.iter().any(|given| given == name);
+        if self.texts.contains(&"wait") {
+            let alone = !has("wait") && (has("timeout") || has("then"));
+            let beside = ["input", "after", "at"].iter().any(|name| has(name));
+            if alone || has("wait") && beside || has("timeout") && !has("then") {
+                return true;
+            }
+        } else if !self.has_variables && ["wait", "timeout", "then"].iter().any(|name| has(name)) {
+            return true;
+        }
         let waits = ["after", "at"].map(|name| attributes.iter().any(|given| given == name));
         let can_wait = self.texts.contains(&"after");
         // The variables of a worker may have any name that is not reserved.
@@ -100,9 +113,18 @@ impl Grammar {
             || (is_text && attribute == "stack" && value != "clear")
             || (is_text && attribute == "status" && !["ok", "failed"].contains(&value))
             || (is_text && attribute == "after" && !is_wait(value))
+            || (is_text && attribute == "timeout" && !is_wait(value))
+            || (is_text && attribute == "wait" && !is_need(value))
             || (is_text && attribute == "at" && Timestamp::parse(value).is_none())
             || (self.has_variables && RESERVED.contains(&attribute))
     }
+}
+
+/// Returns whether a text says how many workers have to end.
+fn is_need(text: &str) -> bool {
+    let text = text.trim();
+    let number = text.parse::<u32>();
+    ["all", "any", "done"].contains(&text) || number.is_ok_and(|number| number > 0)
 }
 
 /// Returns whether a text is a duration from 1 second to 366 days.

@@ -14,6 +14,7 @@ macro_rules! must {
 
 // The macro comes before the modules, because `macro_rules` is visible only below its definition.
 mod agents;
+mod joins;
 mod money;
 mod steps;
 mod waits;
@@ -32,6 +33,7 @@ use raymond_core::workflow::Definition;
 
 use super::clients::Attempt;
 use agents::TrackedAgent;
+use joins::Joins;
 use money::{EndedAttempt, Money, Report};
 use waits::{Moment, Waits};
 
@@ -74,6 +76,7 @@ pub struct Auditor {
     charged: BTreeSet<Attempt>,
     money: Money,
     waits: Waits,
+    joins: Joins,
     /// The state of failed agents, which a resume may revive.
     parked: BTreeMap<AgentId, TrackedAgent>,
     stopped: bool,
@@ -104,6 +107,7 @@ impl Auditor {
             for event in &step.events {
                 self.event(evidence, event)?;
                 self.waits.event(moment, &step.cause, event)?;
+                self.joins.event(event)?;
             }
             self.money.thresholds(step, before, self.settings.budget)?;
             // After the events, because they recall the clients whose shares do not fit the new

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use raymond_core::agent::{Agent, AgentStatus, SessionPlan};
+use raymond_core::agent::{Agent, AgentStatus, SessionPlan, WorkerEnd};
 use raymond_core::crayfish::StepEvent;
 use raymond_core::extension::Kind;
 use raymond_core::failure::{self, TurnFailure};
@@ -102,6 +102,28 @@ impl HistoryBuilder<'_> {
             Event::AgentWaits { agent, kept, .. } => {
                 let line = Line::Park { visit: self.visit(agent), to: kept.target().into() };
                 self.push_line(agent, line.to_string());
+            }
+            Event::AgentJoins { agent, kept, .. } => {
+                let line = format!("join {} {}", self.visit(agent), kept.target());
+                self.push_line(agent, line);
+            }
+            Event::AgentCancelled { agent, why } => {
+                self.push_line(agent, format!("cancelled {agent}: {why}"));
+            }
+            Event::Joined { agent, .. } => {
+                let handed = self.run.agents.get(agent).map(|agent| agent.visit.handed.clone());
+                let handed: Vec<String> = handed
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|worker| match &worker.end {
+                        WorkerEnd::Ended(result) => {
+                            format!("{} {}", worker.agent, (self.text)(result))
+                        }
+                        WorkerEnd::Failed(failure) => format!("{} failed {failure}", worker.agent),
+                        WorkerEnd::Cancelled => format!("{} cancelled", worker.agent),
+                    })
+                    .collect();
+                self.push_line(agent, format!("handed {agent} {}", handed.join(", ")));
             }
             Event::VisitEntered { agent, location, .. } => {
                 self.entered(agent, &StateName::new(location.to_string()));

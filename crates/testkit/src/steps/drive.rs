@@ -189,7 +189,7 @@ impl CoreDriver {
                 call.attempts.insert(key, attempt);
             }
         }
-        let resume = Resume { settings: self.settings.clone() };
+        let resume = Resume { settings: self.settings.clone(), is_wake: false };
         // The resume comes first, as in the engine, because it opens the ended run again.
         let inputs = vec![Input::Resume(Box::new(resume)), Input::Call(Box::new(call))];
         self.feed(inputs)

@@ -42,6 +42,7 @@ pub(super) fn complete<S: Sources>(
         | Input::Due
         | Input::Now
         | Input::Stop { .. }
+        | Input::CancelAgent { .. }
         | Input::Answer { .. }
         | Input::Rewind { .. }
         | Input::Adopt { .. } => Ok(()),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::arbitrary::{event, events};
 use super::play::{Play, prompts, turn, usd};
-use crate::agent::{Agent, AgentStatus, Session, SessionPlan};
+use crate::agent::{Agent, AgentStatus, Joining, Session, SessionPlan};
 use crate::budget::{Basis, Charge};
 use crate::decide::advance;
 use crate::ids::StateName;
@@ -207,8 +207,17 @@ fn consistent(run: &Run) -> Result<(), TestCaseError> {
     let expiring = scheduler.asks.values().filter(|due| due.is_some());
     let limits = scheduler.holds.values().filter(|hold| matches!(hold, Hold::Quota { .. }));
     let is_parked = |agent: &&Agent| matches!(agent.status, AgentStatus::Parked(_));
+    let is_joining = |agent: &&Agent| matches!(agent.status, AgentStatus::Joining(_));
     let parked = run.agents.values().filter(is_parked).count();
-    prop_assert_eq!(run.parked as usize, parked);
+    let joining = run.agents.values().filter(is_joining).count();
+    prop_assert_eq!(run.parked as usize, parked + joining);
+    let is_bounded = |agent: &&Agent| {
+        matches!(agent.status, AgentStatus::Joining(Joining { until: Some(_), .. }))
+    };
+    let parked = parked + run.agents.values().filter(is_bounded).count();
+    let is_cancelling = |agent: &&Agent| matches!(agent.status, AgentStatus::Cancelling(_));
+    let cancelling = run.agents.values().filter(is_cancelling).count();
+    prop_assert!(run.cancelling.len() >= cancelling);
     let timers = scheduler.timers.due(Timestamp(u64::MAX)).count();
     prop_assert_eq!(timers, retrying.count() + expiring.count() + limits.count() + parked);
     Ok(())

@@ -4,26 +4,26 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use crate::agent::{PendingTransition, Session, SessionPlan};
+use crate::agent::{CancelReason, PendingTransition, Session, SessionPlan};
 use crate::budget::{Basis, Charge, Micros};
 use crate::failure::{Failure, TurnFailure};
 use crate::few::Few;
 use crate::ids::{AgentId, StateName, TurnId};
 use crate::protocol::Notice;
-use crate::protocol::{Fault, ResultStatus, Tag, TagName, Untagged};
+use crate::protocol::{Fault, Need, ResultStatus, Tag, TagName, Untagged};
 use crate::run::event::{Ending, Event, StackChange};
 use crate::run::settings::Settings;
 use crate::run::start::Start;
 use crate::run::stop::{Interruption, StopMode, StopOrigin};
 use crate::run::warning::Warning;
-use crate::run::{DiscardedCost, Program};
+use crate::run::{DiscardedCost, Program, WaitEnd};
 use crate::scheduler::Hold;
 use crate::scheduler::{Lane, Prompt};
 use crate::time::Timestamp;
 use crate::value::Value;
 
 /// The number of kinds of events.
-pub(super) const KINDS: u8 = 30;
+pub(super) const KINDS: u8 = 36;
 
 /// Generates many events, most of them without sense.
 pub(super) fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -124,6 +124,16 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
         26 => Event::AgentHeld { agent, kept },
         27 => Event::AgentRevived { agent },
         28 => Event::AgentWaits { agent, kept, until: Timestamp(n), span: None, forks: small },
+        29 => {
+            let workers = vec![AgentId::from("main_w1"), agent.clone()];
+            let (need, until) = (Need::All, Some(Timestamp(n)));
+            Event::AgentJoins { agent, kept, workers, need, until, forks: small }
+        }
+        30 => Event::WaitOver { agent, end: WaitEnd::Met },
+        31 => Event::Joined { agent, failed: vec!["main_w1".into()] },
+        32 => Event::CancelRequested { agent, by: "ann".into(), key: n.to_string() },
+        33 => Event::AgentCancelling { agent, why: CancelReason::TimedOut },
+        34 => Event::AgentCancelled { agent, why: CancelReason::EnoughEnded },
         _ => Event::Warned { agent: Some(agent), warning: Warning::Spent { percent: small } },
     }
 }

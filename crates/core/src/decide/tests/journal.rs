@@ -62,6 +62,9 @@ fn samples() -> Vec<Sample> {
     let (now, waits) = samples::waits();
     let later = later.chain([Sample::Cause(now)]);
     let later = later.chain(waits.into_iter().map(Sample::Event));
+    let (cancel, joins) = samples::joins();
+    let later = later.chain([Sample::Cause(cancel)]);
+    let later = later.chain(joins.into_iter().map(Sample::Event));
     let all = [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later);
     all.map(Sample::journalled).collect()
 }

@@ -280,7 +280,7 @@ impl Play {
     }
 
     pub(crate) fn resume_input(&self) -> Input {
-        Input::Resume(Box::new(Resume { settings: self.settings.clone() }))
+        Input::Resume(Box::new(Resume { settings: self.settings.clone(), is_wake: false }))
     }
 
     /// Edits the states, and lets the run adopt them.

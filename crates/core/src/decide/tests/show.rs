@@ -174,6 +174,28 @@ impl Names {
                 let target = kept.target();
                 format!("{agent} waits until {}s to enter {target}{forks}", until.0 / 1_000)
             }
+            Event::AgentJoins { agent, kept, workers, need, until, forks } => {
+                let until = until.map(|until| format!(" until {}s", until.0 / 1_000));
+                let (until, target) = (until.unwrap_or_default(), kept.target());
+                let workers: Vec<&str> = workers.iter().map(AgentId::as_str).collect();
+                let workers = workers.join(", ");
+                format!(
+                    "{agent} waits for {need} of {workers}{until} to enter {target}, forks {forks}"
+                )
+            }
+            Event::WaitOver { agent, end } => format!("the wait of {agent} is over: {end:?}"),
+            Event::Joined { agent, failed } => {
+                let failed: Vec<&str> = failed.iter().map(AgentId::as_str).collect();
+                let without = if failed.is_empty() {
+                    String::new()
+                } else {
+                    format!(", failed {}", failed.join(", "))
+                };
+                format!("hand the list to {agent}{without}")
+            }
+            Event::CancelRequested { agent, by, .. } => format!("{by} cancels {agent}"),
+            Event::AgentCancelling { agent, why } => format!("end {agent}: {why}"),
+            Event::AgentCancelled { agent, why } => format!("cancel {agent}: {why}"),
             Event::AgentRevived { agent } => format!("revive {agent}"),
             Event::Stepped { agent, event } => format!("{agent} {event:?}"),
             Event::Warned { agent, warning } => {
@@ -226,6 +248,16 @@ fn scene(run: &Run) -> String {
             }
             AgentStatus::Held(_) => "held".to_owned(),
             AgentStatus::Parked(parked) => format!("parked until {}s", parked.until.0 / 1_000),
+            AgentStatus::Joining(joining) => {
+                let group = &run.groups[&agent.id];
+                let until = joining.until.map(|until| format!(" until {}s", until.0 / 1_000));
+                let until = until.unwrap_or_default();
+                format!(
+                    "waits for {} workers{until} ({} ended, {} failed)",
+                    group.left, group.ended, group.failed
+                )
+            }
+            AgentStatus::Cancelling(why) => format!("is being cancelled: {why}"),
             AgentStatus::Failed { failure, .. } => format!("failed: {failure}"),
         };
         lines.push(format!("{} at {}: {status}", agent.id, agent.visit.location));

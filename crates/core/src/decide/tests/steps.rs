@@ -144,7 +144,7 @@ pub(crate) fn call(play: &mut Play, attempts: &[(&str, u32)], outputs: &[(&str, 
     let begin = if alone {
         play.begin()
     } else {
-        Input::Resume(Box::new(Resume { settings: play.settings.clone() }))
+        Input::Resume(Box::new(Resume { settings: play.settings.clone(), is_wake: false }))
     };
     play.feed(vec![begin, call]);
 }

@@ -6,7 +6,9 @@ use super::play::{Play, prompts, usd, workflow};
 use crate::agent::{AgentStatus, Parked};
 use crate::decide::Refusal;
 use crate::decide::decide;
+use crate::failure::TurnFailure;
 use crate::protocol::Tag;
+use crate::run::input::Resume;
 use crate::run::settings::Pinning;
 use crate::run::stop::StopMode;
 use crate::run::{Ending, Input, Phase};
@@ -394,4 +396,31 @@ fn kept_transition_names_its_state_in_full() {
     let status = &play.agent("main").status;
     let AgentStatus::Parked(Parked { kept, .. }) = status else { panic!("{status:?}") };
     assert_eq!(kept.tags, [goto]);
+}
+
+/// No user asked for another attempt, so no money is spent on one.
+#[test]
+fn wake_leaves_failed_agents_and_missing_logins_alone() {
+    let states = [("A.md", "a"), ("B.md", "b"), ("V.md", "v"), ("W.md", "w")];
+    let mut play = Play::new(workflow(&states))
+        .with(|settings| (settings.reminders, settings.no_wait) = (0, true))
+        .started();
+    play.says("main", r#"<fork>V</fork><fork>W</fork><goto after="5m">B</goto>"#);
+    play.says("main_v1", "no tag");
+    assert_snapshot!(play.fails("main_w2", TurnFailure::Auth { why: "log in".into() }), @"
+    fail main_w2.1.1 #1 $0.10: not logged in: log in
+    hold claude: log in
+    queue main_w2.1.1 again at 3: Retried
+    ended: NeedsPerson
+    ");
+    assert_eq!(play.run.phase, Phase::Ended(Ending::NeedsPerson));
+    play.at = play.at + Span::minutes(5);
+    let wake = Resume { settings: play.settings.clone(), is_wake: true };
+    assert_snapshot!(play.feed(vec![Input::Resume(Box::new(wake))]), @"
+    resumed
+    main goto: at main.1.1, forks 2
+    main enters B.md (1) as visit 2
+    queue main.2.1 at 4 for claude: resume main.1.1
+    ended: NeedsPerson
+    ");
 }

@@ -14,6 +14,7 @@ use crate::run::decision::{Decision, Entry};
 use crate::run::event::{Event, StackChange};
 use crate::value::Value;
 
+use super::join::{self, Gather, Join};
 use super::{later, resolve, resolve_follower};
 use crate::machine::blocked::Blocked;
 use crate::machine::limits::{Destination, within_limits};
@@ -30,7 +31,8 @@ struct Worker<'a> {
 /// The next step of the parent.
 enum Parent {
     Enters(Destination, Option<Value>),
-    Waits(Parked),
+    Sleeps(Parked),
+    Joins(Join),
 }
 
 impl Parent {
@@ -41,11 +43,14 @@ impl Parent {
         next: StateName,
         input: Option<Value>,
     ) -> Result<Self, Blocked> {
+        if let Some(gather) = tags.iter().find_map(Gather::of) {
+            return join::wait(decision, context, gather).map(Self::Joins);
+        }
         for tag in tags {
             if let Tag::Later { tag, when } = tag {
                 let wait = later::wait(decision, context, tag, *when)?;
                 if wait.until > decision.at {
-                    return Ok(Self::Waits(wait));
+                    return Ok(Self::Sleeps(wait));
                 }
             }
         }
@@ -74,8 +79,11 @@ pub(super) fn take(
         .filter_map(|(tag, state)| worker(context, tag, state).transpose())
         .collect::<Result<Vec<_>, _>>()?;
     for (tag, target) in tags.iter().zip(&targets) {
-        let then = (tag.name() == TagName::Fork).then_some(&next);
-        context.check(decision, tag.name(), Some(target), then)?;
+        // The policy of a tag that waits for workers is checked with its other parts.
+        if Gather::of(tag).is_none() {
+            let then = (tag.name() == TagName::Fork).then_some(&next);
+            context.check(decision, tag.name(), Some(target), then)?;
+        }
     }
     let forks = agent.forks.saturating_add(u32::try_from(workers.len()).unwrap_or(u32::MAX));
     let parent = Parent::of(decision, context, tags, next, input)?;
@@ -83,8 +91,11 @@ pub(super) fn take(
     let names = names(agent, &workers)?;
     make_room(decision, workers.len())?;
 
+    let mut join = None;
     match parent {
-        Parent::Waits(wait) => later::park(decision, context, wait, forks),
+        Parent::Sleeps(wait) => later::park(decision, context, wait, forks),
+        // Parked after its workers exist.
+        Parent::Joins(wait) => join = Some(wait),
         Parent::Enters(to, input) => {
             let mut moved = context.moved(TagName::Fork, StackChange::Keep, context.session, &to);
             if let Event::Moved { forks: counter, .. } = &mut moved {
@@ -95,7 +106,7 @@ pub(super) fn take(
         }
     }
     // After the parent, which gets its place in the queue before its workers (docs/language.md).
-    for (id, worker) in names.into_iter().zip(workers) {
+    for (id, worker) in names.iter().zip(workers) {
         decision.push(Event::AgentSpawned {
             agent: id.clone(),
             parent: Some(agent.id.clone()),
@@ -105,7 +116,7 @@ pub(super) fn take(
         // `run` does not count this worker yet, and a resume may decide several forks at once.
         decision.new_workers += 1;
         decision.enter(Entry {
-            agent: &id,
+            agent: id,
             state: &worker.state,
             visit: 1,
             count: 1,
@@ -113,6 +124,9 @@ pub(super) fn take(
             result_status: ResultStatus::Ok,
             session: &Session::Fresh,
         });
+    }
+    if let Some(join) = join {
+        join::park(decision, agent, join, forks, names);
     }
     Ok(())
 }
@@ -127,7 +141,9 @@ fn next_of(
     let mut handed = None;
     for (tag, target) in tags.iter().zip(targets) {
         let now = if let Tag::Later { tag, .. } = tag { tag } else { tag };
-        let named = if let Tag::Goto { input, .. } = now {
+        let named = if let Tag::Gather { .. } = now {
+            Some(target.clone())
+        } else if let Tag::Goto { input, .. } = now {
             // The input of a `goto` beside forks is for the parent; each fork has its own.
             handed.clone_from(input);
             Some(target.clone())

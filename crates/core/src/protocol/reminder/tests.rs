@@ -19,6 +19,7 @@ fn only(tag: TagName, routes: &[(Option<&str>, Option<&str>)]) -> Choice {
     let route = |(target, then): &(Option<&str>, Option<&str>)| Route {
         target: target.map(str::to_owned),
         then: then.map(str::to_owned),
+        wait: None,
     };
     Choice { tag, routes: Routes::Only(routes.iter().map(route).collect()) }
 }
@@ -210,8 +211,10 @@ fn long_lists_are_shortened() {
     let states: Vec<String> = (0..45).map(|n| format!("S{n}.md")).collect();
     let text = reminder(&no_tag(), &Allowance::everything(states.clone()));
     assert!(text.contains("S38.md, S39.md, … and 5 more\n"), "{text}");
-    let routes: Vec<Route> =
-        states.iter().map(|state| Route { target: Some(state.clone()), then: None }).collect();
+    let routes: Vec<Route> = states
+        .iter()
+        .map(|state| Route { target: Some(state.clone()), then: None, wait: None })
+        .collect();
     let allowed = Allowance {
         choices: vec![
             Choice { tag: TagName::Goto, routes: Routes::Only(routes) },
@@ -223,8 +226,9 @@ fn long_lists_are_shortened() {
     let end = "<goto>S19.md</goto>\n… and 25 more <goto> tags\n<result>YOUR RESULT</result>\n";
     assert!(text.ends_with(end), "{text}");
     // As many as fit are all there is to say.
-    let routes: Vec<Route> =
-        (0..40).map(|n| Route { target: Some(format!("S{n}.md")), then: None }).collect();
+    let routes: Vec<Route> = (0..40)
+        .map(|n| Route { target: Some(format!("S{n}.md")), then: None, wait: None })
+        .collect();
     let allowed = Allowance {
         choices: vec![Choice { tag: TagName::Goto, routes: Routes::Only(routes) }],
         states: Vec::new(),

@@ -287,17 +287,7 @@ fn unknown_attributes_warn_except_on_fork() {
 
 #[test]
 fn reserved_attributes_are_refused_on_fork_only() {
-    let reserved = [
-        "wait",
-        "wait_timeout",
-        "model",
-        "backend",
-        "budget",
-        "worktree",
-        "branch",
-        "timeout",
-        "name",
-    ];
+    let reserved = ["wait_timeout", "model", "backend", "budget", "worktree", "branch", "name"];
     for name in reserved {
         let why = "is reserved and cannot be a template variable; use another name";
         check(

@@ -10,6 +10,8 @@ use super::{Tag, TagName, TagProblem};
 
 /// Attributes for a time, which only tags that can wait have.
 const TIMES: [&str; 2] = ["after", "at"];
+/// Attributes of a wait for workers, which only `goto` has.
+const GATHERING: [&str; 3] = ["wait", "timeout", "then"];
 
 /// A tag that borrows from its text.
 pub type TagContent<'a> = Tag<Cow<'a, str>, Cow<'a, str>>;
@@ -33,6 +35,9 @@ impl<'a> BorrowedTag<'a> {
         let kind = (name.spec().read)(&mut given, body)?;
         if let Some(name) = given.named(&TIMES) {
             return Err(TagProblem::OnlyLater(name));
+        }
+        if let Some(name) = given.named(&GATHERING) {
+            return Err(TagProblem::OnlyGoto(name));
         }
         let unknown = given.0.into_iter().map(|(name, _)| name).collect();
         Ok(Self { kind, unknown })

@@ -8,8 +8,8 @@ use crate::few::Few;
 
 /// Attribute names that a later release may give a meaning. They are refused now, because a
 /// workflow that used them as template variables would change its meaning then.
-const RESERVED: [&str; 9] =
-    ["wait", "wait_timeout", "model", "backend", "budget", "worktree", "branch", "timeout", "name"];
+const RESERVED: [&str; 7] =
+    ["wait_timeout", "model", "backend", "budget", "worktree", "branch", "name"];
 
 pub(super) const SPEC: TagSpec = TagSpec {
     body: Body::Target,
@@ -24,6 +24,9 @@ pub(super) const SPEC: TagSpec = TagSpec {
     read: |given, target| {
         if let Some(name) = given.named(&RESERVED) {
             return Err(TagProblem::Reserved(name));
+        }
+        if let Some(name) = given.named(&["wait", "timeout"]) {
+            return Err(TagProblem::OnFork(name));
         }
         if let Some(name) = given.named(&["after"]) {
             return Err(TagProblem::OnlyLater(name));

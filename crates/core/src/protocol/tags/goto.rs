@@ -1,6 +1,6 @@
 //! `<goto>STATE</goto>`: continue in the same session.
 
-use super::{Body, Tag, TagSpec, when};
+use super::{Body, Tag, TagSpec, gather, when};
 
 pub(super) const SPEC: TagSpec = TagSpec {
     body: Body::Target,
@@ -10,7 +10,8 @@ pub(super) const SPEC: TagSpec = TagSpec {
     cheat_sheet: ["`<goto>S</goto>`", "this one continues", ""],
     read: |given, target| {
         let goto = Tag::Goto { target: target.into(), input: given.text("input") };
-        when::read(given, goto)
+        let tag = when::read(given, goto)?;
+        gather::read(given, tag)
     },
     implicit: |target, _| Some(Tag::Goto { target, input: None }),
 };

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use super::TagName;
+use super::need::Need;
 use crate::text::excerpt;
 
 /// The reason for which a tag is malformed. It borrows from the text, and a message is only made
@@ -54,6 +55,22 @@ pub enum TagProblem<'a> {
     AfterAndAt,
     /// An attribute for a later transition on a tag that is taken at once.
     OnlyLater(&'a str),
+    /// An attribute of a wait for workers on another tag.
+    OnlyGoto(&'a str),
+    /// Such an attribute on a `fork`.
+    OnFork(&'a str),
+    /// A `wait` that is neither a word nor a number.
+    BadWait(&'a str),
+    /// A `timeout` or a `then` without `wait`.
+    NeedsWait(&'a str),
+    /// A `timeout` that is not a duration.
+    BadTimeout(&'a str),
+    /// A `timeout` outside the allowed range.
+    TimeoutRange,
+    TimeoutNeedsThen,
+    WaitAndInput,
+    /// A wait for workers and for a time.
+    WaitAnd(&'static str),
     /// A name of more than [`TagProblem::LONGEST_NAME`] bytes; `None` is the target.
     TooLong(Option<&'static str>),
     /// Nothing between the tags.
@@ -125,6 +142,27 @@ impl fmt::Display for TagProblem<'_> {
             }
             Self::AfterAndAt => f.write_str("`after` and `at` cannot be combined"),
             Self::OnlyLater(name) => write!(f, "`{name}` is only valid on goto and reset"),
+            Self::OnlyGoto(name) => write!(f, "`{name}` is only valid on goto"),
+            Self::OnFork(name) => write!(
+                f,
+                "`{name}` belongs on the goto beside the forks: <goto wait=\"all\">STATE</goto>"
+            ),
+            Self::BadWait(text) => {
+                write!(f, "`wait` must be {}, not {:?}", Need::WORDS, excerpt(text, SHOWN))
+            }
+            Self::NeedsWait(name) => write!(f, "`{name}` needs `wait`"),
+            Self::BadTimeout(text) => {
+                let text = excerpt(text, SHOWN);
+                write!(f, "`timeout`: {text:?} is not a duration such as 90s, 10m, 2h or 7d")
+            }
+            Self::TimeoutRange => f.write_str("`timeout` must be between 1s and 366d"),
+            Self::TimeoutNeedsThen => {
+                f.write_str("`timeout` needs `then`, the state to enter when the time is up")
+            }
+            Self::WaitAndInput => f.write_str(
+                "`wait` and `input` cannot be combined: `wait` already passes on the results",
+            ),
+            Self::WaitAnd(name) => write!(f, "`{name}` and `wait` cannot be combined"),
             Self::TooLong(None) => f.write_str("its target is longer than any name"),
             Self::TooLong(Some(name)) => {
                 write!(f, "the value of `{name}` is longer than any name")

@@ -19,7 +19,7 @@ pub enum When {
 }
 
 impl When {
-    const SHORTEST: Span = Span::seconds(1);
+    pub(super) const SHORTEST: Span = Span::seconds(1);
     /// The longest wait, in both forms: 366 days, so that a yearly job is possible.
     pub const LONGEST: Span = Span::minutes(366 * 24 * 60);
 }

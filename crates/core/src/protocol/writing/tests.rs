@@ -48,6 +48,11 @@ fn parts(tag: TagContent<'_>) -> (Attributes<'_>, Cow<'_, str>) {
             });
             (attributes, body)
         }
+        Tag::Gather { target, need, timeout, then } => {
+            let timeout = timeout.map(|span| span.to_string().into());
+            let wait = named("wait", Some(need.to_string().into()));
+            (vec![wait, named("timeout", timeout), named("then", then)], target)
+        }
         Tag::Result { payload, status } => {
             let status = (status != ResultStatus::Ok).then_some(Cow::Borrowed(status.as_str()));
             (vec![named("status", status)], payload)
@@ -169,7 +174,7 @@ fn refused_tag_names_its_problem() {
     insta::assert_snapshot!(refused.join("\n"), @r#"
     <goto> has no attribute `return`
     <call>: attribute `return` is missing
-    <fork>: attribute `wait` is reserved and cannot be a template variable; use another name
+    <fork>: `wait` belongs on the goto beside the forks: <goto wait="all">STATE</goto>
     <fork>: attribute `a` has no value
     <reset>: `stack` can only be "clear"
     <goto>: it names no state

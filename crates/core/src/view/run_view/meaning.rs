@@ -21,7 +21,7 @@ use crate::value::Value;
 
 use crate::view::attempt::{Attempt, CallerAnswer, End, How, Sent};
 use crate::view::summary::{AnsweredQuestion, StepAttempt};
-use crate::view::view_event::{AgentPlace, AttemptCause, Bill, RetryLimit, ViewEvent};
+use crate::view::view_event::{AgentPlace, AttemptCause, Bill, JoinCounts, RetryLimit, ViewEvent};
 
 use super::{AgentRow, RunView};
 
@@ -108,6 +108,16 @@ impl RunView {
                 span: *span,
                 then: kept.target().to_owned(),
             },
+            Event::AgentJoins { agent, kept, workers, need, .. } => ViewEvent::AgentJoins {
+                agent: agent.clone(),
+                at: self.row(agent).map(AgentRow::place_name).unwrap_or_default(),
+                need: *need,
+                workers: workers.len(),
+                then: kept.target().to_owned(),
+            },
+            Event::AgentCancelled { agent, why } => {
+                ViewEvent::AgentCancelled { agent: agent.clone(), why: why.clone() }
+            }
             Event::AgentRevived { agent } => ViewEvent::AgentRevived(self.place(agent)),
             Event::Stepped { agent, event } => self.stepped(at, agent, event)?,
 
@@ -116,6 +126,10 @@ impl RunView {
             | Event::TurnRequeued { .. }
             | Event::AskExpired { .. }
             | Event::AgentSpawned { .. }
+            | Event::WaitOver { .. }
+            | Event::Joined { .. }
+            | Event::CancelRequested { .. }
+            | Event::AgentCancelling { .. }
             | Event::Moved { .. } => return None,
         })
     }
@@ -160,6 +174,10 @@ impl RunView {
             to: location.clone(),
             count,
             transition: row.summary.transition.clone(),
+            joined: row.group.as_ref().and_then(|group| {
+                let (ended, workers) = (group.ended, group.members.len());
+                Some(JoinCounts { end: group.over?, ended, workers })
+            }),
             bill: row.bill(),
         })
     }

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::agent::{Agent, AgentStatus, Frame, Location, Parked, PendingTransition, Session};
+use crate::agent::{
+    Agent, AgentStatus, Frame, Joining, Location, Parked, PendingTransition, Session,
+};
 use crate::crayfish::state::{Branch, StepEvent};
 use crate::extension::Extension;
 use crate::failure::Failure;
@@ -14,7 +16,7 @@ use crate::few::Few;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::protocol::Notice;
 use crate::run::apply::restack;
-use crate::run::{Event, Run};
+use crate::run::{Event, Group, Run};
 use crate::scheduler::{Lane, Scheduler, TurnPhase};
 use crate::time::Timestamp;
 use crate::value::Value;
@@ -56,6 +58,10 @@ pub struct AgentRow {
     pub reminders: u32,
     /// Retries made since the visit began or was revived.
     pub retries: u32,
+    /// The workers that it waits for.
+    pub group: Option<Group>,
+    /// Whether it is being cancelled.
+    pub cancelling: bool,
     /// Why it failed; `None` if it is live.
     pub failure: Option<Failure>,
     /// The prompt of its turn.
@@ -73,6 +79,10 @@ pub enum Standing {
     Held,
     /// Its transition waits for a time.
     Parked,
+    /// Its transition waits for workers.
+    Joining,
+    /// Its turn is being ended, and then it leaves the run.
+    Cancelling,
     Failed,
 }
 
@@ -112,6 +122,12 @@ pub enum Wait {
         until: Timestamp,
         then: String,
     },
+    /// The workers that must end before it enters a state.
+    Join {
+        /// The end of the longest wait.
+        until: Option<Timestamp>,
+        then: String,
+    },
     /// The usage limit of this backend.
     Quota(BackendName, Timestamp),
     /// A login to this backend.
@@ -148,6 +164,8 @@ impl AgentRow {
             attributes: Few::default(),
             reminders: 0,
             retries: 0,
+            group: None,
+            cancelling: false,
             failure: None,
             sent: Sent::Body,
             awaits_share: false,
@@ -181,9 +199,15 @@ impl AgentRow {
             attributes: agent.attributes.clone(),
             reminders: agent.visit.reminders,
             retries: agent.visit.retries,
+            group: run.groups.get(&agent.id).cloned(),
+            cancelling: matches!(agent.status, AgentStatus::Cancelling(_)),
             failure: match &agent.status {
                 AgentStatus::Failed { failure, .. } => Some(failure.clone()),
-                AgentStatus::Live | AgentStatus::Held(_) | AgentStatus::Parked(_) => None,
+                AgentStatus::Live
+                | AgentStatus::Held(_)
+                | AgentStatus::Parked(_)
+                | AgentStatus::Joining(_)
+                | AgentStatus::Cancelling(_) => None,
             },
             sent: turn.map_or(Sent::Body, |turn| Sent::of(&turn.prompt)),
             awaits_share: turn.is_some_and(|turn| {
@@ -211,6 +235,13 @@ impl AgentRow {
         match (&agent.status, turn.map(|turn| &turn.phase)) {
             (AgentStatus::Held(_), _) => Doing::Waiting(Wait::Workers),
             (AgentStatus::Parked(parked), _) => Doing::Waiting(Wait::of(parked)),
+            (AgentStatus::Joining(Joining { kept, until }), _) => {
+                Doing::Waiting(Wait::Join { until: *until, then: kept.target().to_owned() })
+            }
+            (AgentStatus::Cancelling(_), Some(TurnPhase::Running { .. })) => {
+                Doing::Working(self.work())
+            }
+            (AgentStatus::Cancelling(_), _) => Doing::Nothing,
             (AgentStatus::Live, _) if asking.contains(&agent.id) => Doing::Waiting(Wait::Answer),
             (AgentStatus::Live, Some(TurnPhase::Queued)) => Doing::Queued,
             (AgentStatus::Live, Some(TurnPhase::Running { .. })) => Doing::Working(self.work()),
@@ -268,6 +299,8 @@ impl AgentRow {
     pub const fn standing(&self) -> Standing {
         match (&self.failure, &self.doing) {
             (Some(_), _) => Standing::Failed,
+            (None, _) if self.cancelling => Standing::Cancelling,
+            (None, Doing::Waiting(Wait::Join { .. })) => Standing::Joining,
             (None, Doing::Waiting(Wait::Workers)) => Standing::Held,
             (None, Doing::Waiting(Wait::Time { .. })) => Standing::Parked,
             (None, _) => Standing::Live,
@@ -356,8 +389,19 @@ impl AgentRow {
             }
         } else if let Event::AgentFailed { failure, .. } = event {
             self.failure = Some(failure.clone());
-        } else if let Event::AgentHeld { .. } | Event::AgentWaits { .. } = event {
+        } else if let Event::AgentHeld { .. }
+        | Event::AgentWaits { .. }
+        | Event::AgentJoins { .. } = event
+        {
             self.failure = None;
+        } else if let Event::WaitOver { end, .. } = event {
+            if let Some(group) = &mut self.group {
+                group.over = Some(*end);
+            }
+        } else if let Event::Joined { .. } = event {
+            self.group = None;
+        } else if let Event::AgentCancelling { .. } = event {
+            (self.cancelling, self.failure) = (true, None);
         } else if let Event::AgentRevived { .. } = event {
             // The visit continues with fresh reminders and retries, as `apply` does.
             (self.failure, self.reminders, self.retries) = (None, 0, 0);
@@ -395,6 +439,8 @@ impl AgentRow {
             Some(Doing::Waiting(Wait::Workers))
         } else if let Event::AgentWaits { kept, until, .. } = event {
             Some(Doing::Waiting(Wait::until(*until, kept)))
+        } else if let Event::AgentJoins { kept, until, .. } = event {
+            Some(Doing::Waiting(Wait::Join { until: *until, then: kept.target().to_owned() }))
         } else if let Event::Asked { .. } = event {
             Some(Doing::Waiting(Wait::Answer))
         } else if let Event::RetryAt { until, .. } = event {
@@ -412,7 +458,10 @@ impl AgentRow {
         } else {
             // A transition that was kept is taken now; its next visit follows.
             let is_released = matches!(event, Event::Moved { .. })
-                && matches!(self.doing, Doing::Waiting(Wait::Workers | Wait::Time { .. }));
+                && matches!(
+                    self.doing,
+                    Doing::Waiting(Wait::Workers | Wait::Time { .. } | Wait::Join { .. })
+                );
             let is_over = is_released || charged(event).is_some() || is_beginning(event);
             is_over.then_some(Doing::Nothing)
         }

@@ -77,6 +77,8 @@ fn check_rows(run: &Run, view: &RunView, context: &str) {
             AgentStatus::Live => Standing::Live,
             AgentStatus::Held(_) => Standing::Held,
             AgentStatus::Parked(_) => Standing::Parked,
+            AgentStatus::Joining(_) => Standing::Joining,
+            AgentStatus::Cancelling(_) => Standing::Cancelling,
             AgentStatus::Failed { .. } => Standing::Failed,
         };
         assert_eq!(row.standing(), standing, "{context}, {id}");

@@ -12,7 +12,7 @@ use crate::protocol::tags::Body;
 
 use super::Role;
 use super::reader::{Entry, Reader};
-use crate::protocol::Route;
+use crate::protocol::{Need, Route};
 use crate::text::nearest;
 use crate::yaml::{Content, Node};
 
@@ -74,7 +74,7 @@ impl Reader<'_> {
         let place = format!(" in `allowed_targets.{tag}`");
         if !matches!(node.content, Content::Map(_)) {
             let target = self.name(&format!("a target{place}"), node, Role::Policy(tag))?;
-            return Some(Route { target: Some(target), then: None });
+            return Some(Route { target: Some(target), then: None, wait: None });
         }
         let entries = self.entries(&format!("an entry of `allowed_targets.{tag}`"), node)?;
         let known = known_keys(tag, "child");
@@ -93,7 +93,10 @@ impl Reader<'_> {
         };
         let named = entries.remove(position);
         let tag = self.tag("`tag`", named.value)?;
-        let known = known_keys(tag, "target");
+        let mut known = known_keys(tag, "target");
+        if tag == TagName::Goto {
+            known.push("wait");
+        }
         Some((tag, self.allowed(tag, &entries, &known, " in `allowed_transitions`")))
     }
 
@@ -111,14 +114,30 @@ impl Reader<'_> {
                 ("child" | "target", true) => {
                     allowed.target = self.name(&what, entry.value, Role::Policy(tag));
                 }
+                ("wait", true) => allowed.wait = self.need(&what, entry.value),
                 (_, true) => allowed.then = self.name(&what, entry.value, Role::Following(tag)),
-                ("child" | "target" | "return" | "next", false) => {
+                ("child" | "target" | "return" | "next" | "wait", false) => {
                     self.misplaced(tag, entry, place, known);
                 }
                 (_, false) => self.unknown_key(entry, place, known),
             }
         }
         allowed
+    }
+
+    /// Reads the `wait` of a `goto`: a word or a number.
+    fn need(&mut self, what: &str, node: &Node) -> Option<Need> {
+        let word = if let Content::Number(number) = &node.content {
+            number.clone()
+        } else {
+            self.string(what, node)?
+        };
+        let need = Need::parse(&word);
+        if need.is_none() {
+            let message = format!("{what} must be {}, not {word:?}", Need::WORDS);
+            self.error(&node.span, "one-of", message);
+        }
+        need
     }
 
     fn misplaced(&mut self, tag: TagName, entry: &Entry<'_>, place: &str, known: &[&str]) {

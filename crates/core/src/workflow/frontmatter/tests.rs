@@ -33,7 +33,7 @@ fn mistakes(yaml: &str) -> String {
 
 fn allowed(target: &str, then: &str) -> Route {
     let name = |name: &str| (!name.is_empty()).then(|| name.to_owned());
-    Route { target: name(target), then: name(then) }
+    Route { target: name(target), then: name(then), wait: None }
 }
 
 #[test]
@@ -441,7 +441,7 @@ allowed_transitions:
         hint: the tags are [ALL]
     X:7:28: error: `return` has no effect for goto in `allowed_transitions`
         7:28 "return" [misplaced-key]
-        hint: known keys: target
+        hint: known keys: target, wait
     X:8:28: error: `next` has no effect for call in `allowed_transitions`
         8:28 "next" [misplaced-key]
         hint: known keys: target, return

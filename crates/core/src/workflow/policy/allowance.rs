@@ -57,9 +57,13 @@ fn both(left: &[Route], right: &[Route]) -> Vec<Route> {
         for other in right {
             let target = narrower(one.target.as_deref(), other.target.as_deref());
             let then = narrower(one.then.as_deref(), other.then.as_deref());
-            if let (Ok(target), Ok(then)) = (target, then) {
-                let allowed =
-                    Route { target: target.map(str::to_owned), then: then.map(str::to_owned) };
+            let wait = match (one.wait, other.wait) {
+                (Some(one), Some(other)) if one != other => Err(Disjoint),
+                (one, other) => Ok(one.or(other)),
+            };
+            if let (Ok(target), Ok(then), Ok(wait)) = (target, then, wait) {
+                let name = |name: Option<&str>| name.map(str::to_owned);
+                let allowed = Route { target: name(target), then: name(then), wait };
                 // Different pairs may narrow to the same route, which a reminder should list once.
                 if seen.insert(allowed.clone()) {
                     list.push(allowed);

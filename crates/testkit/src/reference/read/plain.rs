@@ -1,6 +1,7 @@
 //! Converts core's tags to plain strings, to compare them with the naive reader's.
 
 use raymond_core::protocol::Tag as CoreTag;
+use raymond_core::time::Span;
 use serde_json::Value as Json;
 
 use super::Tag;
@@ -11,7 +12,15 @@ impl Tag {
         // A tag in the journal has the same attribute names as in a message, so this needs no list
         // of the tags: `{"fork": {"target": "A", "next": "N", "attributes": {"x": "1"}}}`.
         let journalled = serde_json::to_value(tag).ok()?;
-        let mut fields = journalled.get(tag.name().as_str())?.as_object()?.clone();
+        let (name, _) = journalled.as_object()?.iter().next()?;
+        let mut fields = journalled.get(name)?.as_object()?.clone();
+        if let Some(need) = fields.remove("need") {
+            fields.insert("wait".to_owned(), wait(&need));
+        }
+        if let Some(Json::Number(millis)) = fields.remove("timeout") {
+            let span = Span(millis.as_u64()?).to_string();
+            fields.insert("timeout".to_owned(), Json::String(span));
+        }
         let body = fields.remove("target").or_else(|| fields.remove("payload"))?;
         if let Some(Json::Object(variables)) = fields.remove("attributes") {
             fields.extend(variables);
@@ -21,6 +30,14 @@ impl Tag {
             .map(|(key, value)| Some((key, inline(value)?)))
             .collect::<Option<_>>()?;
         Some(Self { name: tag.name(), body: inline(body)?, attributes })
+    }
+}
+
+/// Returns the attribute `wait` of a need.
+fn wait(need: &Json) -> Json {
+    match need.get("count") {
+        Some(count) => Json::String(count.to_string()),
+        None => need.clone(),
     }
 }
 

@@ -9,7 +9,7 @@ use raymond_core::value::Hash;
 
 use super::super::{Reading, Source, Tag, read};
 
-const PIECES: [&str; 64] = [
+const PIECES: [&str; 66] = [
     "<goto>",
     "<goto>A</goto>",
     "</goto>",
@@ -65,6 +65,8 @@ const PIECES: [&str; 64] = [
     " stack='x'",
     " model=\"m\"",
     " wait=\"1\"",
+    " then=\"N\"",
+    " timeout=\"2s\"",
     " x=\"a > b\"",
     " x='<goto>A</goto>'",
     " input=\"&lt;&amp;lt;\"",
@@ -86,11 +88,12 @@ fn core(text: &str, source: Source) -> Reading {
     let Ok(reading) = CoreReading::of(text, source, &mut store);
     let mut unknown_attributes = reading.unknown_attributes;
     unknown_attributes.sort();
-    let forks = reading.malformed.iter().filter(|malformed| malformed.tag == TagName::Fork);
+    let is_part = |tag| matches!(tag, TagName::Fork | TagName::Goto);
+    let parts = reading.malformed.iter().filter(|malformed| is_part(malformed.tag));
     Reading {
         tags: reading.tags.iter().filter_map(Tag::plain).collect(),
         malformed: reading.malformed.len(),
-        malformed_forks: forks.count(),
+        malformed_parts: parts.count(),
         in_code: reading.untagged.in_code,
         unknown_attributes,
     }

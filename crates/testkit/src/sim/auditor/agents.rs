@@ -85,7 +85,7 @@ impl Auditor {
                 let counted = *retry == tracked.retries && *retry <= limit;
                 must!(counted, "retry {retry} of {turn} instead of {}", tracked.retries);
             }
-            Event::AgentWaits { agent, forks, .. } => {
+            Event::AgentWaits { agent, forks, .. } | Event::AgentJoins { agent, forks, .. } => {
                 let tracked = self.tracked(agent)?;
                 must!(tracked.may_move, "{agent} waits without a settled turn");
                 must!(*forks >= tracked.forks, "the fork counter of {agent} went down");
@@ -102,9 +102,11 @@ impl Auditor {
                 }
                 restack(agent, tracked, stack)?;
             }
-            Event::AgentEnded { .. } | Event::AgentFailed { .. } | Event::AgentRevived { .. } => {
-                self.status(event)?;
-            }
+            Event::AgentEnded { .. }
+            | Event::AgentFailed { .. }
+            | Event::AgentRevived { .. }
+            | Event::AgentCancelled { .. }
+            | Event::Joined { .. } => self.status(event)?,
             Event::Stepped { agent, event } => self.stepped(agent, event)?,
             _ => {}
         }
@@ -150,6 +152,17 @@ impl Auditor {
                 let mut tracked = self.parked.remove(agent).unwrap_or_default();
                 (tracked.reminders, tracked.retries, tracked.may_move) = (0, 0, true);
                 self.live.insert(agent.clone(), tracked);
+            }
+            Event::AgentCancelled { agent, .. } => {
+                let was_live = self.live.remove(agent).is_some();
+                must!(was_live || self.failed.remove(agent), "{agent} is cancelled, not live");
+                self.parked.remove(agent);
+            }
+            Event::Joined { failed, .. } => {
+                for worker in failed {
+                    must!(self.failed.remove(worker), "{worker} is handed over, and not failed");
+                    self.parked.remove(worker);
+                }
             }
             _ => {}
         }

@@ -175,6 +175,39 @@ pub(super) const TRANSITIONS: &[Case] = &[
         ..Case::PLAIN
     },
     Case {
+        name: "joins",
+        replies: r#"
+            main START.md | <fork k="1">W</fork><fork k="2">W</fork><goto wait="all">END</goto>
+            main END.md | <result>joined</result>
+            main_w1 W.md | <goto>B</goto>
+            main_w1 B.md | <result>1</result>
+            main_w2 W.md | <result>2</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        // The wait is met before the second worker starts.
+        name: "joins-any",
+        settings: |settings| settings.max_parallel = 1,
+        replies: r#"
+            main START.md | <fork>W</fork><fork>W</fork><goto wait="any">END</goto>
+            main END.md | <result>joined</result>
+            main_w1 W.md | <result>1</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "joins-nested",
+        replies: r#"
+            main START.md | <call return="END">SUB</call>
+            main SUB.md | <fork>W</fork><goto wait="all">BACK</goto>
+            main BACK.md | <result>back</result>
+            main END.md | <result>done</result>
+            main_w1 W.md | <fork>V</fork><fork>V</fork><goto wait="done">N</goto>
+            main_w1 N.md | <result>n</result>
+            main_w1_v1 V.md | <result>1</result>
+            main_w1_v2 V.md | <result>2</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
         name: "waits-without-process",
         replies: r#"
             main START.md | <call return="END">SUB</call>

@@ -202,7 +202,7 @@ impl JournalBuilder {
     }
 
     pub(crate) fn resume_input(&self) -> Input {
-        Input::Resume(Box::new(Resume { settings: self.settings.clone() }))
+        Input::Resume(Box::new(Resume { settings: self.settings.clone(), is_wake: false }))
     }
 
     pub(crate) fn resume(&mut self, change: impl FnOnce(&mut Settings)) {

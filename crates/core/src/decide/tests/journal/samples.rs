@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::agent::{Frame, PendingTransition, Session, SessionPlan};
+use crate::agent::{CancelReason, Frame, PendingTransition, Session, SessionPlan};
 use crate::budget::{Basis, Charge, Cost, Micros};
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::few::Few;
@@ -10,8 +10,7 @@ use crate::ids::StateName;
 use crate::prices::Price;
 use crate::protocol::Notice;
 use crate::protocol::tags::Invoke;
-use crate::protocol::{Fault, Malformed, ResultStatus, Stack, Tag, TagName, Untagged, When};
-use crate::run::DiscardedCost;
+use crate::protocol::{Fault, Malformed, Need, ResultStatus, Stack, Tag, TagName, Untagged, When};
 use crate::run::event::{Ending, Event, StackChange};
 use crate::run::input::{Input, Resume};
 use crate::run::outcome::{Finished, Outcome, ReadReply};
@@ -21,6 +20,7 @@ use crate::run::settings::{ConfigHome, InterruptedScripts, OnLostSession, Pinnin
 use crate::run::start::Start;
 use crate::run::stop::{Interruption, StopMode, StopOrigin};
 use crate::run::warning::Warning;
+use crate::run::{DiscardedCost, WaitEnd};
 use crate::scheduler::Hold;
 use crate::scheduler::{Lane, Prompt};
 use crate::time::{Span, Timestamp};
@@ -28,10 +28,21 @@ use crate::value::{BlobRef, Hash, Value};
 
 use super::super::play::turn;
 
-pub(super) const INPUT_KINDS: [&str; 10] =
-    ["start", "resume", "settled", "due", "stop", "answer", "adopt", "rewind", "call", "now"];
+pub(super) const INPUT_KINDS: [&str; 11] = [
+    "start",
+    "resume",
+    "settled",
+    "due",
+    "stop",
+    "answer",
+    "adopt",
+    "rewind",
+    "call",
+    "now",
+    "cancel_agent",
+];
 
-pub(super) const EVENT_KINDS: [&str; 32] = [
+pub(super) const EVENT_KINDS: [&str; 38] = [
     "run_started",
     "run_resumed",
     "definition_adopted",
@@ -64,11 +75,18 @@ pub(super) const EVENT_KINDS: [&str; 32] = [
     "stepped",
     "turn_recalled",
     "agent_waits",
+    "agent_joins",
+    "wait_over",
+    "joined",
+    "cancel_requested",
+    "agent_cancelling",
+    "agent_cancelled",
 ];
 
 /// A new variant needs a kind, and with it a sample.
 pub(super) const fn input_kind(input: &Input) -> &'static str {
-    let [start, resume, settled, due, stop, answer, adopt, rewind, call, now] = INPUT_KINDS;
+    let [start, resume, settled, due, stop, answer, adopt, rewind, call, now, cancel_agent] =
+        INPUT_KINDS;
     match input {
         Input::Start(_) => start,
         Input::Resume(_) => resume,
@@ -76,6 +94,7 @@ pub(super) const fn input_kind(input: &Input) -> &'static str {
         Input::Due => due,
         Input::Now => now,
         Input::Stop { .. } => stop,
+        Input::CancelAgent { .. } => cancel_agent,
         Input::Answer { .. } => answer,
         Input::Adopt { .. } => adopt,
         Input::Rewind { .. } => rewind,
@@ -118,6 +137,12 @@ pub(super) const fn event_kind(event: &Event) -> &'static str {
         Event::Stepped { .. } => 29,
         Event::TurnRecalled { .. } => 30,
         Event::AgentWaits { .. } => 31,
+        Event::AgentJoins { .. } => 32,
+        Event::WaitOver { .. } => 33,
+        Event::Joined { .. } => 34,
+        Event::CancelRequested { .. } => 35,
+        Event::AgentCancelling { .. } => 36,
+        Event::AgentCancelled { .. } => 37,
     };
     EVENT_KINDS[index]
 }
@@ -167,7 +192,7 @@ pub(super) fn inputs() -> Vec<Input> {
     let mut inputs = vec![
         Input::Start(start(None, Settings::default())),
         Input::Start(start(Some("hello".into()), settings())),
-        Input::Resume(Box::new(Resume { settings: settings() })),
+        Input::Resume(Box::new(Resume { settings: settings(), is_wake: false })),
     ];
     inputs.extend(settled);
     inputs.push(Input::Due);
@@ -251,7 +276,7 @@ pub(super) fn added() -> (Vec<Input>, Vec<Event>) {
         session: Session::At("s1".into()),
         model: model(),
     };
-    let resume = Input::Resume(Box::new(Resume { settings }));
+    let resume = Input::Resume(Box::new(Resume { settings, is_wake: false }));
     (vec![resume, Input::Settled { turn, attempt, outcome }], vec![settled])
 }
 
@@ -843,4 +868,42 @@ pub(super) fn waits() -> (Input, Vec<Event>) {
         Event::RunEnded { ending: Ending::Sleeping },
     ];
     (Input::Now, events)
+}
+
+pub(super) fn joins() -> (Input, Vec<Event>) {
+    let gather = |need, timeout, then| Tag::Gather { target: "M.md".into(), need, timeout, then };
+    let tags = vec![
+        gather(Need::All, None, None),
+        gather(Need::Done, Some(Span::minutes(5)), Some("LATE.md".to_owned())),
+        gather(Need::Count(3), None, Some("M.md".to_owned())),
+    ];
+    let held = PendingTransition { tags: tags.clone(), directories: BTreeMap::new() };
+    let joins = |need, until| Event::AgentJoins {
+        agent: "main".into(),
+        kept: PendingTransition { tags: tags[..1].to_vec(), directories: BTreeMap::new() },
+        workers: vec!["main_w1".into(), "main_w2".into()],
+        need,
+        until,
+        forks: 2,
+    };
+    let over = |end| Event::WaitOver { agent: "main".into(), end };
+    let cancelled = |why| Event::AgentCancelled { agent: "main_w2".into(), why };
+    let requested = CancelReason::Requested { by: "ada".to_owned() };
+    let events = vec![
+        Event::AgentHeld { agent: "main".into(), kept: held },
+        joins(Need::All, None),
+        joins(Need::Count(1), Some(Timestamp(300_000))),
+        over(WaitEnd::Met),
+        over(WaitEnd::Unmet),
+        over(WaitEnd::TimedOut),
+        Event::Joined { agent: "main".into(), failed: Vec::new() },
+        Event::Joined { agent: "main".into(), failed: vec!["main_w1".into()] },
+        Event::CancelRequested { agent: "main_w2".into(), by: "ada".into(), key: "k".into() },
+        Event::AgentCancelling { agent: "main_w2".into(), why: requested.clone() },
+        cancelled(requested),
+        cancelled(CancelReason::EnoughEnded),
+        cancelled(CancelReason::TimedOut),
+        cancelled(CancelReason::Failed("main_w1".into())),
+    ];
+    (Input::CancelAgent { agent: "main_w2".into(), by: "ada".into(), key: "k".into() }, events)
 }

@@ -18,7 +18,7 @@ use raymond_core::time::{Span, Timestamp};
 use raymond_core::value::Value;
 use raymond_core::workflow::EntryPoint;
 
-use super::super::builder::JournalBuilder;
+use super::super::builder::{JournalBuilder, cut};
 
 fn backend(name: &str) -> BackendName {
     BackendName::new(name)
@@ -178,6 +178,69 @@ pub(super) fn held_wait() -> JournalBuilder {
     builder.after(Span::minutes(1));
     builder.says("main_w1", "<result>one</result>");
     builder.says("main_w2", r#"<fork>W</fork><goto after="5m">A</goto>"#);
+    builder
+}
+
+/// Waits for workers: met by all, by one, with a failure, over because of one, and too long.
+pub(super) fn joins() -> JournalBuilder {
+    let files = [("A.md", "Fork."), ("B.md", "Gather."), ("W.md", "Work on {{item}}.")];
+    let mut builder =
+        JournalBuilder::states(&files).with(|settings| settings.reminders = 0).started();
+    let fork = r#"<fork item="1">W</fork><fork item="2">W</fork>"#;
+    builder.says("main", &format!(r#"{fork}<goto wait="all">A</goto>"#));
+    builder.says("main_w2", "<result>two</result>");
+    builder.says("main_w1", "<result>one</result>");
+    builder.says("main", &format!(r#"{fork}<goto wait="any">A</goto>"#));
+    builder.says("main_w3", "<result>three</result>");
+    builder.says("main_w4", "<result>late</result>");
+    builder.says("main", &format!(r#"{fork}<goto wait="done">A</goto>"#));
+    builder.says("main_w5", "no tag");
+    builder.says("main_w6", "<result>six</result>");
+    builder.says("main", &format!(r#"{fork}<goto wait="2" then="B">A</goto>"#));
+    builder.says("main_w7", "no tag");
+    builder.ends("main_w8", cut(Interruption::Stop, Cost::Estimated(Micros(5_000)), true));
+    builder.says("main", &format!(r#"{fork}<goto wait="all" timeout="5m" then="B">A</goto>"#));
+    builder.says("main_w9", "<result>nine</result>");
+    builder.after(Span::minutes(5));
+    builder.ends("main_w10", cut(Interruption::Stop, Cost::Estimated(Micros(5_000)), true));
+    builder.says("main", "<result>all</result>");
+    builder
+}
+
+/// A user cancels a worker that works, one that failed, and with it the workers below.
+pub(super) fn joins_cancelled() -> JournalBuilder {
+    let files = [("A.md", "Fork."), ("B.md", "Gather."), ("W.md", "Work.")];
+    let mut builder =
+        JournalBuilder::states(&files).with(|settings| settings.reminders = 0).started();
+    let cancel = |agent: &str, key: &str| Input::CancelAgent {
+        agent: agent.into(),
+        by: "ada".to_owned(),
+        key: key.to_owned(),
+    };
+    builder.says("main", r#"<fork>W</fork><fork>W</fork><goto wait="all">B</goto>"#);
+    builder.says("main_w1", r#"<fork>W</fork><goto wait="all">W</goto>"#);
+    builder.feed(vec![cancel("main_w1", "c1")]);
+    builder.ends("main_w1_w1", cut(Interruption::Stop, Cost::Estimated(Micros(5_000)), true));
+    builder.says("main_w2", "no tag");
+    builder.feed(vec![cancel("main_w2", "c2")]);
+    builder.resume(|_| {});
+    builder.says("main", "<result>none</result>");
+    builder
+}
+
+/// A process ends the wait of one agent, and leaves the failed one as it is.
+pub(super) fn woken() -> JournalBuilder {
+    let files = [("A.md", "Fork."), ("W.md", "Work.")];
+    let mut builder = JournalBuilder::states(&files)
+        .with(|settings| (settings.reminders, settings.no_wait) = (0, true))
+        .started();
+    builder.says("main", r#"<fork>W</fork><goto after="5m">A</goto>"#);
+    builder.says("main_w1", "no tag");
+    builder.at = builder.at + Span::minutes(5);
+    let Input::Resume(mut resume) = builder.resume_input() else { unreachable!() };
+    resume.is_wake = true;
+    builder.feed(vec![Input::Resume(resume)]);
+    builder.says("main", "<result>done</result>");
     builder
 }
 

@@ -1,0 +1,122 @@
+//! Ends a wait for workers, and cancels agents.
+//!
+//! A wait is over when enough workers ended, when too many failed, or when its time is up. Workers
+//! that are still live are then cancelled, so that none outlives the wait. When the last one has
+//! left, the transition of the parent is decided again: see [`super::tags`].
+
+use crate::agent::{Agent, AgentStatus, CancelReason, Joining};
+use crate::ids::AgentId;
+use crate::protocol::{Need, Tag};
+use crate::run::decision::Decision;
+use crate::run::event::Event;
+use crate::run::{Group, WaitEnd};
+
+use super::waking;
+
+/// Continues the waits for workers and the cancellations that need no input.
+pub(crate) fn advance(mut decision: Decision<'_>) -> Option<Vec<Event>> {
+    let run = decision.run;
+    for agent in &run.cancelling {
+        if !run.scheduler.in_flight.contains(agent)
+            && let Some(AgentStatus::Cancelling(why)) = run.agents.get(agent).map(Agent::status)
+        {
+            let (agent, why) = (agent.clone(), why.clone());
+            decision.push(Event::AgentCancelled { agent, why });
+        }
+    }
+    for (parent, group) in &run.groups {
+        // One at a time: the end of one wait may cancel the parent of another.
+        if !decision.events.is_empty() {
+            break;
+        }
+        let Some(AgentStatus::Joining(Joining { kept, .. })) =
+            run.agents.get(parent).map(Agent::status)
+        else {
+            continue;
+        };
+        match group.over.or_else(|| end(group, &kept.tags)) {
+            Some(_) if group.over.is_some() && group.left > 0 => {}
+            Some(_) if group.over.is_some() => waking::wake(&mut decision, parent),
+            Some(end) => close(&mut decision, parent, group, end),
+            None => {}
+        }
+    }
+    (!decision.events.is_empty()).then_some(decision.events)
+}
+
+/// Returns why a wait is over; `None` while it lasts.
+fn end(group: &Group, kept: &[Tag]) -> Option<WaitEnd> {
+    let Group { need, left, ended, failed, .. } = *group;
+    // A worker that was cancelled is neither missing nor ended.
+    let counted = group.counted();
+    let (is_met, is_lost) = match need {
+        Need::All => (ended == counted, failed > 0),
+        Need::Done => (left == 0, false),
+        Need::Count(count) => {
+            let count = count.min(counted);
+            (ended >= count, ended + left < count)
+        }
+    };
+    let has_then = kept.iter().any(|tag| matches!(tag, Tag::Gather { then: Some(_), .. }));
+    if is_met {
+        Some(WaitEnd::Met)
+    } else if is_lost && has_then {
+        Some(WaitEnd::Unmet)
+    } else {
+        None
+    }
+}
+
+/// Ends a wait whose time is up.
+pub(super) fn time_out(decision: &mut Decision<'_>, parent: &AgentId) {
+    let run = decision.run;
+    if let Some(group) = run.groups.get(parent).filter(|group| group.over.is_none()) {
+        close(decision, parent, group, WaitEnd::TimedOut);
+    }
+}
+
+/// Ends a wait, and cancels the workers that are still live.
+fn close(decision: &mut Decision<'_>, parent: &AgentId, group: &Group, end: WaitEnd) {
+    let run = decision.run;
+    decision.push(Event::WaitOver { agent: parent.clone(), end });
+    if group.left == 0 {
+        return;
+    }
+    let why = match end {
+        WaitEnd::Met => CancelReason::EnoughEnded,
+        WaitEnd::TimedOut => CancelReason::TimedOut,
+        WaitEnd::Unmet => {
+            let failed = group.members.keys().find(|id| run.failed.contains(*id));
+            CancelReason::Failed(failed.unwrap_or(parent).clone())
+        }
+    };
+    for member in group.members.keys() {
+        if run.agents.get(member).is_some_and(Agent::is_live) {
+            cancel(decision, member, &why);
+        }
+    }
+}
+
+/// Cancels an agent with its workers, the deepest first. An agent without a turn in flight leaves
+/// at once.
+pub(crate) fn cancel(decision: &mut Decision<'_>, agent: &AgentId, why: &CancelReason) {
+    let run = decision.run;
+    let below = agent.descendants();
+    let later = run.agents.range(below.clone()..).map(|(id, _)| id);
+    let workers: Vec<&AgentId> =
+        later.take_while(|id| id.as_str().starts_with(below.as_str())).collect();
+    // The name of a worker follows the name of its parent, so the reverse order is the deepest
+    // first.
+    for id in workers.into_iter().rev().chain([agent]) {
+        let is_in_flight = run.scheduler.in_flight.contains(id);
+        if !decision.cancelled.insert(id.clone()) || run.cancelling.contains(id) {
+            continue;
+        }
+        let (agent, why) = (id.clone(), why.clone());
+        decision.push(if is_in_flight {
+            Event::AgentCancelling { agent, why }
+        } else {
+            Event::AgentCancelled { agent, why }
+        });
+    }
+}
