@@ -1,7 +1,7 @@
 //! The list of workers that an agent receives after its wait for them.
 //!
-//! The list is derived: the journal has the results, so it is made again whenever a turn needs it. A
-//! long result is a file of its own, byte for byte, so that the list stays readable.
+//! The list is derived: the journal has the results, so it is made again whenever a turn needs it.
+//! A long result is a file of its own, byte for byte, so that the list stays readable.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

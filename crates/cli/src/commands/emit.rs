@@ -36,10 +36,14 @@ pub(crate) fn emit(flags: &Emit) -> Result<u8, Failure> {
     ];
     // On a fork, these would become variables of the worker.
     if tag == TagName::Fork && flags.at.is_some() {
-        return Err(Failure::usage("<fork>: `at` is only valid on goto and reset"));
+        return Err(Failure::usage(
+            "could not write the tag: <fork>: `at` is only valid on goto and reset",
+        ));
     }
     if tag == TagName::Fork && flags.then.is_some() {
-        return Err(Failure::usage("<fork>: `then` is only valid on goto"));
+        return Err(Failure::usage(
+            "could not write the tag: <fork>: `then` is only valid on goto",
+        ));
     }
     // Names are trimmed when they are read, so that is how they are written.
     let words = words.into_iter().filter_map(|(name, word)| Some((name, word.as_deref()?.trim())));

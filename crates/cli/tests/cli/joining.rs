@@ -317,8 +317,8 @@ fn emit_writes_a_wait() {
         .prints("<goto wait=\"all\" timeout=\"2h\" then=\"LATE\">M</goto>\n");
     project
         .raymond("emit reset M --wait all")
-        .says(2, "raymond: <reset>: `wait` is only valid on goto");
+        .says(2, "raymond: could not write the tag: <reset>: `wait` is only valid on goto");
     project
         .raymond("emit fork M --next N --at 2030-01-01T00:00:00Z")
-        .says(2, "raymond: <fork>: `at` is only valid on goto and reset");
+        .says(2, "raymond: could not write the tag: <fork>: `at` is only valid on goto and reset");
 }

@@ -1,5 +1,5 @@
-//! Ends the wait of an agent whose timer fires: a wait for a time, or one for workers that takes too
-//! long.
+//! Ends the wait of an agent whose timer fires: a wait for a time, or one for workers that takes
+//! too long.
 
 use crate::agent::{Agent, AgentStatus};
 use crate::ids::AgentId;
