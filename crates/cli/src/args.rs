@@ -140,7 +140,9 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  raymond stop @last --after-turn")]
     Stop(Deferred<Stop>),
     /// End a run so that only `resume --truncate-to` can continue it
-    #[command(after_help = "Example:\n  raymond cancel @last")]
+    #[command(
+        after_help = "Example:\n  raymond cancel @last\n  raymond cancel @last --agent main_check2"
+    )]
     Cancel(Deferred<Cancel>),
     /// List the runs of this project
     #[command(visible_aliases = ["ls", "ps"])]

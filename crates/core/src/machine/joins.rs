@@ -34,11 +34,12 @@ pub(crate) fn advance(mut decision: Decision<'_>) -> Option<Vec<Event>> {
         else {
             continue;
         };
-        match group.over.or_else(|| end(group, &kept.tags)) {
-            Some(_) if group.over.is_some() && group.left > 0 => {}
-            Some(_) if group.over.is_some() => waking::wake(&mut decision, parent),
-            Some(end) => close(&mut decision, parent, group, end),
-            None => {}
+        if group.over.is_none() {
+            if let Some(end) = end(group, &kept.tags) {
+                close(&mut decision, parent, group, end);
+            }
+        } else if group.left == 0 {
+            waking::wake(&mut decision, parent);
         }
     }
     (!decision.events.is_empty()).then_some(decision.events)

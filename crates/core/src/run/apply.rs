@@ -240,9 +240,16 @@ pub fn apply(run: &mut Run, event: &Event) {
                 }
             }
         }
-        Event::WaitOver { agent, end } => {
-            if let Some(group) = run.groups.get_mut(agent) {
+        Event::WaitOver { agent: id, end } => {
+            if let Some(group) = run.groups.get_mut(id) {
                 group.over = Some(*end);
+            }
+            // The wait cannot time out any more.
+            if let Some(Agent { status: AgentStatus::Joining(joining), .. }) =
+                run.agents.get_mut(id)
+                && let Some(until) = joining.until.take()
+            {
+                run.scheduler.timers.cancel(until, Timer::Wake(id.clone()));
             }
         }
         Event::Joined { agent, failed } => hand_over(run, agent, failed),

@@ -205,6 +205,7 @@ fn wait_times_out() {
     the wait of main is over: TimedOut
     end main_w2: the wait timed out
     ");
+    assert_eq!(play.run.next_due(), None, "the time is up only once");
     assert_snapshot!(play.stumbles("main_w2"), @"
     interrupted main_w2.1.1 #1 by Stop, 0 crashes
     cancel main_w2: the wait timed out

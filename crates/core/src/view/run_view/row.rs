@@ -398,6 +398,9 @@ impl AgentRow {
             if let Some(group) = &mut self.group {
                 group.over = Some(*end);
             }
+            if let Doing::Waiting(Wait::Join { until, .. }) = &mut self.doing {
+                *until = None;
+            }
         } else if let Event::Joined { .. } = event {
             self.group = None;
         } else if let Event::AgentCancelling { .. } = event {
