@@ -181,16 +181,25 @@ fn failure_kind(failure: &TurnFailure) -> FailureKind {
 /// Compares two histories, and returns the number of lines.
 ///
 /// A resume after a crash also revives failed agents. So `found` may continue with `revive` where
-/// `expected` ends with a failure; later lines are not compared.
+/// `expected` ends with a failure, and a wait for such an agent may end in another way. Later lines
+/// are not compared.
 pub fn compare_histories(expected: &History, found: &History) -> Result<usize, Violation> {
+    let is_revival = |line: &String| line.starts_with("revive ");
+    let any_revived = found.values().flatten().any(is_revival);
     let mut revived = false;
     for (agent, lines) in expected {
         let others = found.get(agent).map(Vec::as_slice).unwrap_or_default();
         let longest = lines.len().max(others.len());
         for (expected, found) in (0..longest).map(|index| (lines.get(index), others.get(index))) {
-            if let (None, Some(line)) = (expected, found)
-                && line.starts_with("revive ")
-            {
+            if expected.is_none() && found.is_some_and(is_revival) {
+                revived = true;
+                break;
+            }
+            let ends_a_wait = match expected {
+                Some(line) => line.starts_with("handed "),
+                None => lines.last().is_some_and(|line| line.starts_with("park ")),
+            };
+            if expected != found && any_revived && ends_a_wait {
                 revived = true;
                 break;
             }

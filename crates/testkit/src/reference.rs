@@ -62,7 +62,7 @@ mod tags;
 mod tests;
 mod workflow;
 
-pub use history::{Failure, Fault, History, Line, Plan, TurnName, VisitName};
+pub use history::{Failure, Fault, HandedEnd, History, Line, Plan, TurnName, VisitName};
 pub use interpret::{AttemptLimit, interpret};
 pub use raymond_core::protocol::Source;
 pub use read::{Reading, read};

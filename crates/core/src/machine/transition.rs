@@ -18,7 +18,10 @@ pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>,
         [] if reading.untagged.in_code => Err(no_tag()),
         [] => policy.implicit().map(|tag| vec![tag]).ok_or_else(no_tag),
         _ if lacks_a_part(reading) => Err(malformed()),
-        tags if let Some(why) = wrong_wait(tags, count) => {
+        tags if count == tags.len()
+            && (count == 1 || is_one_fork(tags))
+            && let Some(why) = wrong_wait(tags) =>
+        {
             Err(Fault::Malformed(vec![Malformed { tag: TagName::Goto, why }]))
         }
         [one] if count == 1 => Ok(vec![one.clone()]),
@@ -32,19 +35,17 @@ pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>,
 }
 
 /// Returns why a `wait` does not fit the forks of its message.
-fn wrong_wait(tags: &[Tag], count: usize) -> Option<String> {
+fn wrong_wait(tags: &[Tag]) -> Option<String> {
     let need = tags.iter().find_map(Tag::need)?;
     let forks = tags.iter().filter(|tag| tag.name() == TagName::Fork).count();
     match need {
-        _ if forks == 0 && count == 1 => {
+        _ if forks == 0 => {
             Some("`wait` needs forks in the same message: it waits for their workers".to_owned())
         }
-        Need::Count(wanted) if forks > 0 && wanted as usize > forks && count == tags.len() => {
-            Some(format!(
-                "`wait` is {wanted}, but the message forks only {}",
-                counted(forks as u64, "worker")
-            ))
-        }
+        Need::Count(wanted) if wanted as usize > forks => Some(format!(
+            "`wait` is {wanted}, but the message forks only {}",
+            counted(forks as u64, "worker")
+        )),
         Need::All | Need::Done | Need::Count(_) => None,
     }
 }

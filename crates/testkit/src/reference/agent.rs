@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use raymond_core::ids::{AgentId, StateName};
 use raymond_core::protocol::TagName;
 
-use super::history::{Failure, Fault, Line, Plan, TurnName, VisitName};
+use super::history::{Failure, Fault, HandedEnd, Line, Plan, TurnName, VisitName};
 use super::names;
 use super::tags::{Move, NextConversation, PendingReturns, Transition, Worker};
 use super::workflow::{InterpreterSettings, State, Workflow};
@@ -78,13 +78,24 @@ pub(super) struct Agent {
     counts: BTreeMap<StateName, u32>,
     visits: u32,
     forks: u32,
+    /// The workers whose ends the next visit starts with.
+    pub(super) handed: Vec<(AgentId, HandedEnd)>,
 }
 
 /// The next step of an agent at the end of a visit.
 pub(super) enum Next {
     /// Enters another state, and starts these workers.
     Enters(Vec<Agent>),
-    Over,
+    Over(End),
+}
+
+/// The end of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    Ended(String),
+    Failed,
+    /// It waits for a login, or for a worker that failed.
+    Waits,
 }
 
 impl Agent {
@@ -101,6 +112,7 @@ impl Agent {
             counts: BTreeMap::new(),
             visits: 0,
             forks: 0,
+            handed: Vec::new(),
         }
     }
 
@@ -257,9 +269,15 @@ impl Agent {
         moved.parks = false;
         let workers = self.name_workers(std::mem::take(&mut moved.workers), settings)?;
         let parked = Line::Park { visit: self.visit(), to: moved.to.clone() };
-        match self.spawn(parked, workers) {
+        let joins = moved.joins.is_some();
+        let (mut lines, next) = self.spawn(parked, workers);
+        if joins {
+            // Its workers exist before it waits for them.
+            lines.rotate_left(1);
+        }
+        match (lines, next) {
             (lines, Next::Enters(workers)) => Ok((lines, workers)),
-            (lines, Next::Over) => Ok((lines, Vec::new())),
+            (lines, Next::Over(_)) => Ok((lines, Vec::new())),
         }
     }
 
@@ -275,7 +293,8 @@ impl Agent {
                 return Err(Failure::Declared);
             }
             let agent = self.id.clone();
-            return Ok((vec![Line::End { agent, payload }], Next::Over));
+            let end = End::Ended(payload.clone());
+            return Ok((vec![Line::End { agent, payload }], Next::Over(end)));
         };
         let line = self.move_to(TagName::Result, frame.state, workflow)?;
         self.session = frame.session;

@@ -40,7 +40,20 @@ fn one_transition(reading: Reading, state: &State) -> Result<Vec<Tag>, Fault> {
     if only_forks && malformed_parts > 0 {
         return Err(Fault::Malformed);
     }
+    if (tags.len() == 1 || only_forks) && has_wrong_wait(&tags, forks) {
+        return Err(Fault::Malformed);
+    }
     if tags.len() == 1 || only_forks { Ok(tags) } else { Err(Fault::SeveralTags) }
+}
+
+/// Returns whether a tag waits for more workers than the message starts.
+fn has_wrong_wait(tags: &[Tag], forks: usize) -> bool {
+    // A fork has no wait: the reader refuses it.
+    let goto = tags.iter().filter(|tag| tag.name == TagName::Goto);
+    goto.filter_map(|tag| tag.attributes.get("wait")).any(|wait| {
+        let number = wait.trim().parse::<usize>();
+        forks == 0 || number.is_ok_and(|number| number > forks)
+    })
 }
 
 /// Returns the only entry of `allowed_transitions` if it is completely determined.

@@ -74,6 +74,11 @@ pub enum Line {
         /// The template variables of the worker.
         attributes: BTreeMap<String, String>,
     },
+    /// The agent receives the ends of its workers.
+    Handed {
+        agent: AgentId,
+        workers: Vec<(AgentId, HandedEnd)>,
+    },
     End {
         agent: AgentId,
         payload: String,
@@ -87,6 +92,14 @@ pub enum Line {
         agent: AgentId,
         kind: FailureKind,
     },
+}
+
+/// How a worker ended, as its parent learns it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HandedEnd {
+    Ended(String),
+    Failed,
+    Cancelled,
 }
 
 /// A visit: `main#3` is the third of `main`.
@@ -182,6 +195,14 @@ impl fmt::Display for Line {
             Self::Fork { parent, worker, state, cwd, attributes } => {
                 write!(f, "fork {parent} -> {worker} {state} cwd={cwd}")?;
                 attributes.iter().try_for_each(|(key, value)| write!(f, " {key}={}", quoted(value)))
+            }
+            Self::Handed { agent, workers } => {
+                write!(f, "handed {agent}")?;
+                workers.iter().try_for_each(|(worker, end)| match end {
+                    HandedEnd::Ended(result) => write!(f, " {worker}={}", quoted(result)),
+                    HandedEnd::Failed => write!(f, " {worker} failed"),
+                    HandedEnd::Cancelled => write!(f, " {worker} cancelled"),
+                })
             }
             Self::End { agent, payload } => write!(f, "end {agent} {}", quoted(payload)),
             Self::Fail { agent, failure } => write!(f, "fail {agent} {failure}"),

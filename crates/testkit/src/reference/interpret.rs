@@ -10,12 +10,12 @@ use raymond_core::budget::Micros;
 use raymond_core::ids::AgentId;
 use raymond_core::protocol::Source;
 
-use super::agent::{Agent, Next, Rejection};
+use super::agent::{Agent, End, Next, Rejection};
 use super::decide::decide;
-use super::history::{Failure, History, Line, TurnName};
+use super::history::{Failure, HandedEnd, History, Line, TurnName};
 use super::message_context::MessageContext;
 use super::read::read;
-use super::tags::Transition;
+use super::tags::{Join, Transition};
 use super::workflow::{
     Answer, Attempt, FailureKind, InterpreterSettings, Outcome, State, Workflow,
 };
@@ -45,14 +45,9 @@ pub fn interpret(
         workflow.cwd.clone(),
         workflow.input.clone(),
     );
-    let mut agents = VecDeque::from([main]);
-    while let Some(mut agent) = agents.pop_front() {
-        while let Next::Enters(workers) = interpreter.visit(&mut agent)? {
-            agents.append(&mut interpreter.spawned);
-            agents.extend(workers);
-        }
-        // Also if the parent failed after its wait.
-        agents.append(&mut interpreter.spawned);
+    interpreter.spawned.push_back(main);
+    while let Some(agent) = interpreter.spawned.pop_front() {
+        interpreter.run(agent)?;
     }
     Ok(interpreter.history)
 }
@@ -62,7 +57,7 @@ struct Interpreter<'a> {
     settings: &'a InterpreterSettings,
     oracle: &'a mut dyn FnMut(Attempt<'_>) -> Answer,
     attempts: u32,
-    /// Workers of agents that were parked.
+    /// Agents that have not run yet.
     spawned: VecDeque<Agent>,
     history: History,
 }
@@ -80,6 +75,8 @@ struct VisitCounters {
 enum VisitEnd {
     Fails(Failure),
     Waits(FailureKind),
+    /// A worker for which the agent waits has no result.
+    Blocked,
     AttemptLimit,
 }
 
@@ -90,18 +87,34 @@ impl From<Failure> for VisitEnd {
 }
 
 impl Interpreter<'_> {
+    /// Runs an agent to its end.
+    fn run(&mut self, mut agent: Agent) -> Result<End, AttemptLimit> {
+        loop {
+            match self.visit(&mut agent)? {
+                Next::Enters(workers) => self.spawned.extend(workers),
+                Next::Over(end) => return Ok(end),
+            }
+        }
+    }
+
     fn visit(&mut self, agent: &mut Agent) -> Result<Next, AttemptLimit> {
         let entered = agent.enter(self.workflow, self.settings);
         self.write(agent, entered);
+        let handed = std::mem::take(&mut agent.handed);
+        if !handed.is_empty() {
+            let line = Line::Handed { agent: agent.id.clone(), workers: handed };
+            self.write(agent, line);
+        }
         let id = agent.id.clone();
-        let line = match self.turns(agent) {
+        let (line, end) = match self.turns(agent) {
             Ok(next) => return Ok(next),
-            Err(VisitEnd::Fails(failure)) => Line::Fail { agent: id, failure },
-            Err(VisitEnd::Waits(kind)) => Line::Wait { agent: id, kind },
+            Err(VisitEnd::Fails(failure)) => (Line::Fail { agent: id, failure }, End::Failed),
+            Err(VisitEnd::Waits(kind)) => (Line::Wait { agent: id, kind }, End::Waits),
+            Err(VisitEnd::Blocked) => return Ok(Next::Over(End::Waits)),
             Err(VisitEnd::AttemptLimit) => return Err(AttemptLimit(self.settings.max_attempts)),
         };
         self.write(agent, line);
-        Ok(Next::Over)
+        Ok(Next::Over(end))
     }
 
     /// Runs turns and reminders until one gives a transition.
@@ -149,23 +162,46 @@ impl Interpreter<'_> {
     }
 
     /// Parks the agent if the transition waits, and checks the transition again.
-    fn wait(&mut self, agent: &mut Agent, transition: Transition) -> Result<Transition, Failure> {
+    fn wait(&mut self, agent: &mut Agent, transition: Transition) -> Result<Transition, VisitEnd> {
         let Transition::Move(mut moved) = transition else { return Ok(transition) };
         if !moved.parks {
             return Ok(Transition::Move(moved));
         }
         let (lines, workers) = agent.park(&mut moved, self.settings)?;
-        self.spawned.extend(workers);
         for line in lines {
             self.write(agent, line);
+        }
+        match moved.joins {
+            None => self.spawned.extend(workers),
+            Some(join) => agent.handed = self.join(join, workers)?,
         }
         let transition = Transition::Move(moved);
         match agent.check(&transition, self.workflow) {
             Ok(()) => Ok(transition),
-            Err(Rejection::Fails(failure)) => Err(failure),
+            Err(Rejection::Fails(failure)) => Err(failure.into()),
             // The same check has passed before the wait.
-            Err(Rejection::Fault(fault)) => Err(Failure::Protocol(fault)),
+            Err(Rejection::Fault(fault)) => Err(Failure::Protocol(fault).into()),
         }
+    }
+
+    /// Runs workers to their ends, and returns these ends.
+    fn join(
+        &mut self,
+        join: Join,
+        workers: Vec<Agent>,
+    ) -> Result<Vec<(AgentId, HandedEnd)>, VisitEnd> {
+        let mut handed = Vec::new();
+        let mut is_blocked = false;
+        for worker in workers {
+            let id = worker.id.clone();
+            match self.run(worker).map_err(|_| VisitEnd::AttemptLimit)? {
+                End::Ended(result) => handed.push((id, HandedEnd::Ended(result))),
+                End::Failed if join == Join::Done => handed.push((id, HandedEnd::Failed)),
+                // The other workers run to their ends.
+                End::Failed | End::Waits => is_blocked = true,
+            }
+        }
+        if is_blocked { Err(VisitEnd::Blocked) } else { Ok(handed) }
     }
 
     /// Runs one turn, attempt after attempt, until one gives a text.

@@ -178,9 +178,18 @@ pub(super) struct Move {
     /// The model until the callee returns.
     pub(super) model: Option<String>,
     pub(super) workers: Vec<Worker>,
+    /// Whether the agent waits for its workers first, and whether each must end with a result.
+    pub(super) joins: Option<Join>,
     /// Whether the agent is parked first.
     // The reference has no time: a wait ends at once, and a time of `at` is always past.
     pub(super) parks: bool,
+}
+
+/// The wait for workers. Other waits depend on timing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Join {
+    All,
+    Done,
 }
 
 /// The conversation of the next state.
@@ -293,20 +302,26 @@ pub(super) fn forks(context: &MessageContext<'_>, tags: &[Tag]) -> Result<Transi
 
     let mut workers = Vec::new();
     let mut input = None;
+    let mut joins = None;
     let mut parks = false;
     for ((tag, state), directory) in tags.iter().zip(targets).zip(directories) {
         if tag.name == TagName::Fork {
             workers.push(worker(context, tag, state, directory));
         } else {
             input = tag.attributes.get("input").cloned();
-            parks = tag.attributes.contains_key("after");
+            joins = tag.attributes.get("wait").and_then(|wait| match wait.as_str() {
+                "all" => Some(Join::All),
+                "done" => Some(Join::Done),
+                _ => None,
+            });
+            parks = joins.is_some() || tag.attributes.contains_key("after");
         }
     }
     // Only the `goto` gives the parent an input; the input of a fork belongs to its worker.
     // While the parent waits, only its workers start, so its own move is the `goto`.
     let name = if parks { TagName::Goto } else { TagName::Fork };
     let plain = Move::plain(name, next, input);
-    Ok(Transition::Move(Move { workers, parks, ..plain }))
+    Ok(Transition::Move(Move { workers, joins, parks, ..plain }))
 }
 
 fn worker(
@@ -338,6 +353,7 @@ impl Move {
             cwd: None,
             model: None,
             workers: Vec::new(),
+            joins: None,
             parks: false,
         }
     }

@@ -17,7 +17,7 @@ use raymond_core::run::{Event, Record, Run, apply};
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
 
-use crate::reference::{Failure, FailureKind, Fault, Line, Plan, TurnName, VisitName};
+use crate::reference::{Failure, FailureKind, Fault, HandedEnd, Line, Plan, TurnName, VisitName};
 
 /// The lines of each agent, in its own order.
 pub type History = BTreeMap<AgentId, Vec<String>>;
@@ -104,26 +104,23 @@ impl HistoryBuilder<'_> {
                 self.push_line(agent, line.to_string());
             }
             Event::AgentJoins { agent, kept, .. } => {
-                let line = format!("join {} {}", self.visit(agent), kept.target());
-                self.push_line(agent, line);
+                let line = Line::Park { visit: self.visit(agent), to: kept.target().into() };
+                self.push_line(agent, line.to_string());
             }
             Event::AgentCancelled { agent, why } => {
                 self.push_line(agent, format!("cancelled {agent}: {why}"));
             }
             Event::Joined { agent, .. } => {
                 let handed = self.run.agents.get(agent).map(|agent| agent.visit.handed.clone());
-                let handed: Vec<String> = handed
-                    .unwrap_or_default()
-                    .iter()
-                    .map(|worker| match &worker.end {
-                        WorkerEnd::Ended(result) => {
-                            format!("{} {}", worker.agent, (self.text)(result))
-                        }
-                        WorkerEnd::Failed(failure) => format!("{} failed {failure}", worker.agent),
-                        WorkerEnd::Cancelled => format!("{} cancelled", worker.agent),
-                    })
-                    .collect();
-                self.push_line(agent, format!("handed {agent} {}", handed.join(", ")));
+                let end = |end: &WorkerEnd| match end {
+                    WorkerEnd::Ended(result) => HandedEnd::Ended((self.text)(result)),
+                    WorkerEnd::Failed(_) => HandedEnd::Failed,
+                    WorkerEnd::Cancelled => HandedEnd::Cancelled,
+                };
+                let workers = handed.unwrap_or_default();
+                let workers = workers.iter().map(|worker| (worker.agent.clone(), end(&worker.end)));
+                let line = Line::Handed { agent: agent.clone(), workers: workers.collect() };
+                self.push_line(agent, line.to_string());
             }
             Event::VisitEntered { agent, location, .. } => {
                 self.entered(agent, &StateName::new(location.to_string()));
@@ -221,9 +218,9 @@ impl HistoryBuilder<'_> {
             };
             // A parent that does not wait has already entered its next state; the line of a fork
             // goes before that.
-            let enters = !self.run.agents.get(&parent).is_some_and(is_parked);
             let lines = self.history.entry(parent).or_default();
-            let place = lines.len() - usize::from(enters && !lines.is_empty());
+            let enters = lines.last().is_some_and(|line| line.starts_with("enter "));
+            let place = lines.len() - usize::from(enters);
             lines.insert(place, line.to_string());
         }
         let Some(agent) = self.run.agents.get(id) else { return };

@@ -234,12 +234,33 @@ impl RandomAgents {
                 let wait = *dice.pick(&["after=\"90s\"", "at=\"2001-01-01T00:00:00Z\""]);
                 format!("<reset {wait}{input}{cd}>{target}</reset>")
             }
+            13 if fork && dice.percent(60) => self.join(dice, &target, &other, cd),
             13 if fork => {
                 let forks = format!("<fork item=\"w\"{cd}>{target}</fork>\n");
                 format!("{forks}<goto after=\"1m\"{input}>{other}</goto>")
             }
             _ => any_tag_but_fork(dice, &target, &other),
         }
+    }
+
+    /// Returns a message that waits for its workers. The reference knows only waits that do not
+    /// depend on timing.
+    fn join(&self, dice: &mut Dice, target: &str, other: &str, cd: &str) -> String {
+        let forks =
+            format!("<fork item=\"j\"{cd}>{target}</fork>\n").repeat(*dice.pick(&[1, 2, 3]));
+        let waits = match self.behavior {
+            Behavior::Full => &["all", "any", "done", "2"][..],
+            Behavior::Comparable | Behavior::WithoutForks => &["all", "done"],
+        };
+        let wait = *dice.pick(waits);
+        let then = match self.behavior {
+            Behavior::Full if dice.percent(50) => {
+                let timeout = *dice.pick(&["", " timeout=\"2s\"", " timeout=\"1h\""]);
+                format!("{timeout} then=\"{}\"", self.state(dice))
+            }
+            Behavior::Full | Behavior::Comparable | Behavior::WithoutForks => String::new(),
+        };
+        format!("{forks}<goto wait=\"{wait}\"{then}>{other}</goto>")
     }
 
     /// Decides whether an agent may fork: `main` always, its workers sometimes, their workers
