@@ -1,10 +1,11 @@
 //! The prompts of a run as they were sent, rendered again from its pinned states and its journal.
 //!
-//! Prompts are not stored, because states, journal and blobs contain all their parts. Only prompts
-//! of unpinned states cannot be rendered, because the states may have changed.
+//! Prompts of pinned states are not stored, because states, journal and blobs contain all their
+//! parts. Unpinned states may have changed, so their prompts are kept as files.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use raymond_core::agent::HandedWorker;
 use raymond_core::decide::effects;
@@ -14,21 +15,20 @@ use raymond_core::run::settings::Pinning;
 use raymond_core::run::turn_spec::{Message, PromptSpec, Work};
 use raymond_core::run::{Effect, Event, Record, Run, RunContext, TurnSpec, apply};
 use raymond_core::value::{BlobRef, Value};
-use raymond_core::workflow::Definition;
-use raymond_store::Blobs;
-use raymond_store::blobs;
+use raymond_store::{Blobs, RunPaths, blobs};
 
 use crate::handed::Handing;
 use crate::observe;
 use crate::pin::{Pin, PinError};
 use crate::runner::turn::bindings;
 use crate::step_results::{ResultsError, read_results};
+use crate::turn_files::kept_prompt;
 
 /// Why prompts cannot be rendered again.
 #[derive(Debug, thiserror::Error)]
 pub enum PromptsError {
-    #[error("the states of this run are not pinned")]
-    Unpinned,
+    #[error("could not read {path}: {source}", path = path.display())]
+    Kept { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Pin(#[from] PinError),
     #[error(transparent)]
@@ -40,11 +40,11 @@ pub enum PromptsError {
 /// The prompts of attempts.
 pub type Prompts = BTreeMap<TurnAttempt, String>;
 
-/// Renders the prompts of all records.
+/// Returns the prompts of all records.
 pub fn prompts<E: From<PromptsError>>(
     records: impl Iterator<Item = Result<Record, E>>,
     blobs: &Blobs,
-    handed: &Path,
+    paths: &RunPaths,
 ) -> Result<Prompts, E> {
     let (mut run, mut definition, mut prompts) = (Run::default(), None, Prompts::new());
     for record in records {
@@ -54,18 +54,24 @@ pub fn prompts<E: From<PromptsError>>(
         for event in &events {
             apply(&mut run, event);
         }
+        if run.settings.definition == Pinning::Unpinned {
+            for event in events {
+                prompts.extend(kept(&paths.prompts, event)?);
+            }
+            continue;
+        }
         // A request of an agent step contains results of earlier steps.
         if events.iter().any(|event| matches!(event, Event::TurnStarted { .. })) {
             read_results(&mut run, blobs).map_err(PromptsError::Results)?;
         }
         if definition.is_none() || run.manifest != before {
-            definition = Some(pinned(&run, blobs)?);
+            definition = Some(Pin::definition_of(&run, blobs).map_err(PromptsError::Pin)?);
         }
         let Some(definition) = &definition else { continue };
         for effect in effects(&run, definition, events) {
             if let Effect::Start(TurnSpec { header, work: Work::Prompt(prompt) }) = effect {
                 let attempt = TurnAttempt { turn: header.turn.clone(), number: header.attempt };
-                let handing = Handing { blobs, directory: handed };
+                let handing = Handing { blobs, directory: &paths.handed };
                 let text =
                     render(&RunContext::of(&run), &attempt, &header.handed, *prompt, handing);
                 prompts.insert(attempt, text.map_err(PromptsError::Blob)?);
@@ -75,11 +81,19 @@ pub fn prompts<E: From<PromptsError>>(
     Ok(prompts)
 }
 
-fn pinned(run: &Run, blobs: &Blobs) -> Result<Definition, PromptsError> {
-    if run.settings.definition == Pinning::Unpinned {
-        return Err(PromptsError::Unpinned);
+/// Reads the prompt of an attempt that starts. A script has none, and neither has an attempt that
+/// was interrupted before its client started.
+fn kept(directory: &Path, event: &Event) -> Result<Option<(TurnAttempt, String)>, PromptsError> {
+    let Event::TurnStarted { turn, attempt, .. } = event else { return Ok(None) };
+    let path = kept_prompt(directory, turn, *attempt);
+    match fs::read(&path) {
+        Ok(text) => {
+            let attempt = TurnAttempt { turn: turn.clone(), number: *attempt };
+            Ok(Some((attempt, String::from_utf8_lossy(&text).into_owned())))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(PromptsError::Kept { path, source }),
     }
-    Ok(Pin::definition_of(run, blobs)?)
 }
 
 fn render(

@@ -159,6 +159,7 @@ impl<'w> Runner<'w> {
             homes: paths.homes.clone(),
             private: paths.definition.clone(),
             handed: paths.handed.clone(),
+            prompts: paths.prompts.clone(),
             warned: Mutex::default(),
         };
         let (report, reports) = unbounded_channel();

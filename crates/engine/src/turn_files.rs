@@ -22,6 +22,11 @@ pub fn transcript(directory: &Path, turn: &TurnId, attempt: u32) -> PathBuf {
     directory.join(format!("{turn}.{attempt}.jsonl"))
 }
 
+/// Returns the path of the prompt of an attempt, which exists only in an unpinned run.
+pub(crate) fn kept_prompt(directory: &Path, turn: &TurnId, attempt: u32) -> PathBuf {
+    directory.join(format!("{turn}.{attempt}.md"))
+}
+
 /// Returns an error for a file that cannot be written. The machine failed, not the script, so the
 /// run ends here and `resume` continues it.
 pub(crate) fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> disk::Error {

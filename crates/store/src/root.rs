@@ -50,6 +50,8 @@ pub struct RunPaths {
     pub definition: PathBuf,
     /// The directory of long results that parents received from their workers.
     pub handed: PathBuf,
+    /// The directory of prompts that cannot be rendered again.
+    pub prompts: PathBuf,
     /// The replies of a rehearsal that got them from a pipe.
     pub replies: PathBuf,
     pub snapshot: PathBuf,
@@ -186,6 +188,7 @@ impl Root {
             homes: directory.join("homes"),
             definition: directory.join("definition"),
             handed: directory.join("handed"),
+            prompts: directory.join("prompts"),
             replies: directory.join("replies.yaml"),
             snapshot: directory.join("snapshot.json"),
             state: self.state_directory().join(format!("{id}.json")),
@@ -286,8 +289,9 @@ impl RunPaths {
         directories.try_for_each(|directory| refuse_link(disk, directory))
     }
 
-    fn parts(&self) -> [&PathBuf; 4] {
-        [&self.blobs, &self.inbox, &self.transcripts, &self.definition]
+    fn parts(&self) -> [&PathBuf; 6] {
+        let Self { blobs, inbox, transcripts, definition, handed, prompts, .. } = self;
+        [blobs, inbox, transcripts, definition, handed, prompts]
     }
 
     /// Returns whether the directory of the run exists.

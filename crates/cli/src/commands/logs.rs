@@ -10,7 +10,6 @@ mod items;
 mod page;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use raymond_core::agent::Location;
 use raymond_core::budget::Cost;
@@ -50,8 +49,7 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     let paths = project.paths(&run);
     let blobs = project.blobs(&paths);
     let uses_only_replies = backends::uses_only_replies(&seen.head.run.settings);
-    let prompts =
-        if flags.prompts { sent_prompts(&seen, &blobs, &paths.handed)? } else { Prompts::new() };
+    let prompts = if flags.prompts { sent_prompts(&seen, &blobs, &paths)? } else { Prompts::new() };
     let source = Source { paths, blobs, uses_only_replies, prompts };
     let mut page = Page::new(shape, seen.head.ledger.naming());
     let printed = if flags.follow {
@@ -230,13 +228,13 @@ struct Source {
     prompts: Prompts,
 }
 
-/// Renders the prompts of a run again.
-fn sent_prompts(seen: &Inspection, blobs: &Blobs, handed: &Path) -> Result<Prompts, Failure> {
+/// Returns the prompts of a run.
+fn sent_prompts(seen: &Inspection, blobs: &Blobs, paths: &RunPaths) -> Result<Prompts, Failure> {
     let records = runs::records(seen).map(|record| record.map_err(PromptsFailure::Read));
-    prompts(records, blobs, handed).map_err(|failure| match failure {
+    prompts(records, blobs, paths).map_err(|failure| match failure {
         PromptsFailure::Read(failure) => failure,
         PromptsFailure::Render(error) => {
-            Failure::environment(format!("could not render the prompts again: {error}"))
+            Failure::environment(format!("could not show the prompts: {error}"))
         }
     })
 }

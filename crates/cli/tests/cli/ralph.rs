@@ -179,6 +179,15 @@ fn prompt_is_read_again_unless_pinned() {
     assert_eq!(unpinned.events("r", "definition_adopted").len(), 1);
     let pinned = check("--pinned", "Mend it.");
     assert_eq!(pinned.events("r", "definition_adopted"), [json!(null); 0]);
+    // The prompts as they were sent, also after the next edit.
+    unpinned.write("PROMPT.md", "Later.");
+    for (project, second) in [(unpinned, "Mend that."), (pinned, "Mend it.")] {
+        let logs = project.raymond("logs r --prompts").stdout;
+        let sent: Vec<&str> = logs.lines().filter(|line| line.contains('<')).collect();
+        let sent: Vec<&str> = sent.iter().filter_map(|line| line.split("< ").nth(1)).collect();
+        // The last line is the report about the command.
+        assert_eq!(sent[..2], ["Mend it.", second], "{logs}");
+    }
     // If the prompt cannot be read, Raymond prints a note and keeps the earlier one.
     let project = prompted("PROMPT:\n  - <result>one</result>\n  - <result>two</result>\n");
     let remove = "rm -f PROMPT.md; test $RAYMOND_RESULT = two";

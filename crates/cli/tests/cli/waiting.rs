@@ -50,18 +50,28 @@ fn no_wait_ends_the_process_and_resume_keeps_the_wait() {
 }
 
 #[test]
-fn killed_owner_leaves_a_waiting_run_that_tend_continues() {
-    let project = nap("after=\"1s\"");
+fn killed_owner_leaves_a_waiting_run() {
+    let project = nap("after=\"1h\"");
     let owner = project.start("run wf --run-id r");
     until("it waits", || !project.events("r", "agent_waits").is_empty());
     owner.signal(Signal::KILL);
     owner.wait();
     assert_eq!(project.raymond("status r --json").json()["status"], "waiting");
     assert_eq!(project.processes("r"), Vec::<u32>::new());
+    project.raymond("tend --once").prints("");
+    project.raymond("resume r --now").prints("ok\n");
+    assert_eq!(project.read("log"), "x\n", "START ran once");
+}
+
+#[test]
+fn tend_continues_a_run_when_its_time_has_come() {
+    let project = nap("after=\"1s\"");
+    project.raymond("run wf --run-id r --no-wait").mentions(4, &["waiting: main waits until"]);
     until("its time has come", || project.raymond("tend --once").stdout == "r\n");
     project.raymond("wait r").prints("ok\n").mentions(0, &["r: completed"]);
     assert_eq!(project.read("log"), "x\n", "START ran once");
-    project.raymond("tend --once --json");
+    let idle = project.raymond("tend --once --json").json();
+    assert_eq!(idle["woken"], json!([]));
 }
 
 #[test]

@@ -110,6 +110,7 @@ fn prepare_prompt(
         schema: schema.filter(|_| backend.capabilities().contains(&Capability::Schema)),
         environment: header.environment,
     };
+    context.keep_prompt(&request)?;
     let check = AnswerCheck { output_check, cwd, location: header.location, unknown };
     Ok(Ok(PreparedPrompt { backend, request, check }))
 }

@@ -7,9 +7,11 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use raymond_backends::contract::{Request, StartedTurn};
 use raymond_backends::process::Grace;
 use raymond_core::agent::Location;
 use raymond_core::run::RunContext;
+use raymond_core::run::settings::Pinning;
 use raymond_core::run::warning::Warning;
 use raymond_core::value::{BlobRef, Value};
 use raymond_store::{Blobs, blobs};
@@ -19,6 +21,7 @@ use crate::handed::Handing;
 use crate::observe;
 use crate::schemas::Schemas;
 use crate::scope::Origin;
+use crate::turn_files::{kept_prompt, write_private};
 
 /// The data that every turn of a run shares.
 #[derive(Debug)]
@@ -37,6 +40,8 @@ pub(crate) struct TurnContext {
     pub(crate) private: PathBuf,
     /// The directory of long results that parents received from their workers.
     pub(crate) handed: PathBuf,
+    /// The directory of prompts that cannot be rendered again.
+    pub(crate) prompts: PathBuf,
     /// Warnings about unknown template variables that were given already.
     pub(crate) warned: Mutex<BTreeSet<(Location, String)>>,
 }
@@ -45,6 +50,19 @@ impl TurnContext {
     /// Returns the source of the lists that parents receive.
     pub(crate) fn handing(&self) -> Handing<'_> {
         Handing { blobs: &self.blobs, directory: &self.handed }
+    }
+
+    /// Keeps the message of a prompt whose state is not pinned: an edit may change the state, so
+    /// that the message could not be rendered again.
+    pub(crate) fn keep_prompt(&self, request: &Request) -> Result<(), blobs::Error> {
+        match self.run.pinning {
+            Pinning::Pinned => Ok(()),
+            Pinning::Unpinned => {
+                let StartedTurn { turn, attempt, .. } = &request.started;
+                let path = kept_prompt(&self.prompts, turn, *attempt);
+                Ok(write_private(&path, request.message().as_bytes())?)
+            }
+        }
     }
 
     pub(crate) fn load(&self, blob: &BlobRef) -> Result<String, blobs::Error> {
