@@ -1,10 +1,12 @@
 //! The activity of an agent in words, for the console and for `status`.
 
 use jiff::tz::TimeZone;
+use raymond_core::protocol::Question;
 use raymond_core::run::Group;
 use raymond_core::text::counted;
 use raymond_core::time::Timestamp;
 use raymond_core::view::run_view::{Activity, AgentRow, Doing, Wait};
+use raymond_core::view::words::{options_words, preview};
 
 use crate::local_time::{age, between, time_at};
 
@@ -27,6 +29,16 @@ pub(crate) fn describe(row: &AgentRow, doing: &Doing, now: Timestamp, zone: &Tim
         Doing::Waiting(Wait::Join { then, .. }) => {
             let counts = row.group.as_ref().map(workers).unwrap_or_default();
             format!("waiting for {counts}, then {then}")
+        }
+        Doing::Waiting(Wait::Answer) if let Some(open) = &row.question => {
+            let Question { text, options, .. } = &open.question;
+            let due = open.due().map(|due| format!(" until {}", time_at(due, now, zone)));
+            format!(
+                "asking{}: {}{}",
+                due.unwrap_or_default(),
+                preview(text),
+                options_words(options)
+            )
         }
         Doing::Waiting(Wait::Answer) => "waits for an answer".to_owned(),
         Doing::Waiting(Wait::Quota(backend, until)) => {

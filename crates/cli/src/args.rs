@@ -4,6 +4,7 @@
 //! docs/commands.md from them. The flags of settings are in `config::keys`. Meanings of flags are
 //! in `settings` and in each command.
 
+mod answer;
 mod crayfish;
 mod deferred;
 mod emit;
@@ -22,6 +23,7 @@ mod tend;
 use clap::{Parser, Subcommand};
 use deferred::Deferred;
 
+pub(crate) use answer::Answer;
 pub(crate) use crayfish::{Crayfish, CrayfishCommand, Explain, SchemaKind, Schemas, Validate};
 pub(crate) use emit::Emit;
 pub(crate) use init::Init;
@@ -66,6 +68,15 @@ Exit codes:
   0  with --once: every due run was continued, or the reason printed
   6  another `raymond tend` is at work in this project
   129, 130, 143  ended by SIGHUP, Ctrl-C or SIGTERM";
+
+/// The end of `raymond answer --help`.
+const ANSWER_HELP: &str = "\
+Examples:
+  raymond answer
+  raymond answer @last approve
+  git diff | raymond answer @last -
+
+If no process drives the run, this command continues it.";
 
 /// The end of `raymond replay --help`.
 const REPLAY_HELP: &str = "\
@@ -136,6 +147,9 @@ pub(crate) enum Command {
     /// Follow a run until it ends, and exit with its code
     #[command(after_help = "Example:\n  raymond attach @last")]
     Attach(Deferred<Attach>),
+    /// List the open questions, or answer one
+    #[command(after_help = ANSWER_HELP)]
+    Answer(Deferred<Answer>),
     /// Stop a run so that it can be resumed
     #[command(after_help = "Example:\n  raymond stop @last --after-turn")]
     Stop(Deferred<Stop>),

@@ -1,5 +1,6 @@
 //! The commands, one file each, and the functions that print their output.
 
+pub(crate) mod answer;
 pub(crate) mod attach;
 mod background;
 pub(crate) mod completions;
@@ -37,6 +38,12 @@ use crate::json::{self, Layout};
 use crate::sanitize::{sanitized, styled};
 use crate::secrets::redacted_json;
 use crate::streams;
+
+/// Returns the name under which requests of this user are recorded.
+pub(crate) fn login_name() -> String {
+    let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
+    name.unwrap_or_else(|_| "a user".to_owned())
+}
 
 /// Prints a JSON value to stdout, without secrets.
 pub(crate) fn print_json(value: serde_json::Value) -> Result<(), Failure> {

@@ -11,6 +11,7 @@ use raymond_core::crayfish::reading::{self, Holds};
 use raymond_core::crayfish::state::StepsState;
 use raymond_core::crayfish::stored::written;
 use raymond_core::ids::{AgentId, BackendName, RunId};
+use raymond_core::protocol::Question;
 use raymond_core::run::Ralph;
 use raymond_core::value::Value;
 use raymond_core::view::attempt::Attempt;
@@ -89,6 +90,7 @@ pub(crate) fn run(view: &RunView, place: &StatusSummary) -> serde_json::Value {
         "denied": denied(view),
         "agents": view.by_age().into_iter().map(|(id, row)| agent(view, id, row)).collect::<Vec<_>>(),
         "ended": view.ended,
+        "questions": questions(view),
     });
     if let ProgramKind::Ralph(Ralph { until }) = &view.program {
         object["ralph"] = json!({
@@ -98,6 +100,29 @@ pub(crate) fn run(view: &RunView, place: &StatusSummary) -> serde_json::Value {
         });
     }
     object
+}
+
+/// Returns the open questions, the oldest first.
+pub(crate) fn questions(view: &RunView) -> serde_json::Value {
+    let open = view.agents().filter_map(|(id, row)| Some((id, row, row.question.as_ref()?)));
+    let mut open: Vec<_> = open.collect();
+    open.sort_by_key(|(_, _, question)| question.at);
+    let questions = open.into_iter().map(|(id, row, open)| {
+        let Question { text, options, .. } = &open.question;
+        json!({
+            "agent": id,
+            "state": row.place_name(),
+            "question": match text {
+                Value::Inline(text) => text.clone(),
+                Value::Blob(_) => preview(text),
+            },
+            "options": options,
+            "asked_at": open.at.to_string(),
+            "due": open.due().map(|due| due.to_string()),
+            "then": open.question.then(),
+        })
+    });
+    questions.collect()
 }
 
 /// Returns the plan of `resume --plan`.
@@ -171,6 +196,7 @@ fn agent(view: &RunView, id: &AgentId, row: &AgentRow) -> serde_json::Value {
         Standing::Held => "waiting: agents",
         Standing::Parked => "waiting: time",
         Standing::Joining => "waiting: workers",
+        Standing::Asking => "waiting: answer",
         Standing::Cancelling => "cancelling",
         Standing::Failed => "failed",
     };

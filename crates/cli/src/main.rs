@@ -90,6 +90,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Replay(look) => commands::replay::replay(&look),
         Command::Wait(look) => commands::wait::wait(&look),
         Command::Attach(attach) => commands::attach::attach(&attach),
+        Command::Answer(answer) => commands::answer::answer(&answer),
         Command::Stop(stop) => commands::stop::stop(&stop),
         Command::Cancel(cancel) => commands::stop::cancel(&cancel),
         Command::List(list) => commands::list::list(&list),

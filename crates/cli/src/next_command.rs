@@ -33,6 +33,11 @@ pub(crate) fn line(next: &NextCommand, takeover: Takeover, run: &Run, ledger: &L
         NextCommand::ResumeWithBudget { dollars } => {
             format!("raymond resume {id} --budget {dollars}{}", takeover_flag(takeover))
         }
+        NextCommand::Answer { agent: None, .. } => format!("raymond answer {id}"),
+        NextCommand::Answer { options, .. } => {
+            let answer = options.first().map_or_else(|| "TEXT".to_owned(), |first| quoted(first));
+            format!("raymond answer {id} {answer}")
+        }
         NextCommand::Start => start(run, ledger),
         NextCommand::Call(target) => call(*target).to_owned(),
     }

@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Micros;
 use crate::failure::Failure;
 use crate::few::Few;
-use crate::ids::{AgentId, BackendName, StateName};
-use crate::protocol::{ResultStatus, Tag};
+use crate::ids::{AgentId, BackendName, StateName, TurnId};
+use crate::protocol::{Question, ResultStatus, Tag};
 
 use crate::time::{Span, Timestamp};
 use crate::value::Value;
@@ -131,6 +131,8 @@ pub enum AgentStatus {
     Parked(Parked),
     /// The agent is parked: its transition waits for workers.
     Joining(Joining),
+    /// The agent is parked: it waits for the answer of a person.
+    Asking(Asking),
     /// The agent is cancelled, and its turn in flight is being ended.
     Cancelling(CancelReason),
     /// The agent failed. A kept transition is decided again when the agent is revived.
@@ -164,6 +166,27 @@ pub struct Joining {
     pub until: Option<Timestamp>,
 }
 
+/// The wait of an agent for the answer to its question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asking {
+    /// The question, whose transition is decided again with the answer.
+    pub kept: PendingTransition,
+    /// The id of the question: the turn that asked.
+    pub ask: TurnId,
+    /// The time of the question.
+    pub at: Timestamp,
+    /// The answer, if it came while the run had ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Value>,
+}
+
+impl Asking {
+    /// Returns when the question expires.
+    pub fn due(&self) -> Option<Timestamp> {
+        Some(self.at + self.kept.question()?.timeout.as_ref()?.after)
+    }
+}
+
 /// A transition that was read but not taken. Deciding it again costs nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingTransition {
@@ -175,6 +198,11 @@ pub struct PendingTransition {
 }
 
 impl PendingTransition {
+    /// Returns the question, if it waits for an answer.
+    pub fn question(&self) -> Option<&Question> {
+        self.tags.iter().find_map(|tag| if let Tag::Ask(asked) = tag { Some(asked) } else { None })
+    }
+
     /// Returns the state that it enters; of several workers, the state of the first.
     pub fn target(&self) -> &str {
         self.tags.iter().find_map(Tag::target).map_or("", String::as_str)
@@ -213,6 +241,7 @@ impl Agent {
             | AgentStatus::Held(_)
             | AgentStatus::Parked(_)
             | AgentStatus::Joining(_)
+            | AgentStatus::Asking(_)
             | AgentStatus::Cancelling(_) => true,
             AgentStatus::Failed { .. } => false,
         }

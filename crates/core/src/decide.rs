@@ -22,17 +22,18 @@ pub use batch::{Batch, batch};
 pub use effects::{effects, turn_spec};
 pub use refusal::Refusal;
 
-use crate::agent::{AgentStatus, CancelReason, Joining, Parked, SessionPlan};
+use crate::agent::{AgentStatus, Asking, CancelReason, Joining, Parked, SessionPlan};
 use crate::budget::{Basis, Charge, Micros};
 use crate::crayfish::name::StepId;
 use crate::failure::Failure;
 use crate::few::Few;
 use crate::ids::{AgentId, Nonce, TurnAttempt, TurnId};
-use crate::machine::{alarm, joins, waking};
+use crate::machine::{alarm, asking, joins, waking};
 use crate::program;
-use crate::protocol::{Notice, Tag};
+use crate::protocol::{Notice, Question, Tag};
 use crate::scheduler::TurnPhase;
 use crate::steps;
+use crate::text::excerpt;
 use crate::time::Timestamp;
 use crate::value::Value;
 use crate::workflow::Definition;
@@ -91,7 +92,9 @@ pub fn decide(
         (_, Input::CancelAgent { agent, by, key }) => {
             cancel_agent(Decision::new(run, definition, at), CancelRequest { agent, by, key })
         }
-        (_, Input::Answer { ask, value, by, key }) => answer(run, ask, value, by, key),
+        (_, Input::Answer { ask, value, by, key }) => {
+            answer(Decision::new(run, definition, at), Answer { ask, value, by, key })
+        }
         (_, Input::Call(call)) => {
             Ok(steps::decide::called(Decision::new(run, definition, at), call))
         }
@@ -141,6 +144,11 @@ fn due(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
                 }
             }
             Timer::Wake(agent) => alarm::ring(&mut decision, agent),
+            // The end of another wait cancels its agent.
+            Timer::AskExpires(ask) if decision.cancelled.contains(&ask.agent) => {}
+            Timer::AskExpires(ask) if asking::question(run, ask).is_some() => {
+                asking::expire(&mut decision, ask);
+            }
             Timer::AskExpires(ask) => {
                 decision.push(Event::AskExpired { ask: ask.clone() });
                 let (agent, failure) = (ask.agent.clone(), Failure::Unanswered);
@@ -221,26 +229,70 @@ fn cancel_agent(
 fn ended(phase: Phase) -> Refusal {
     match phase {
         Phase::Ended(ending) => Refusal::Ended(ending),
+        Phase::Stopping(StopMode::Cancel) => Refusal::Ended(Ending::Cancelled),
         Phase::Unborn | Phase::Open | Phase::Stopping(_) => Refusal::NotStarted,
     }
 }
 
-fn answer(
-    run: &Run,
-    ask: &TurnId,
-    value: &Value,
-    by: &str,
-    key: &str,
-) -> Result<Vec<Event>, Refusal> {
+#[derive(Clone, Copy)]
+struct Answer<'a> {
+    ask: &'a TurnId,
+    value: &'a Value,
+    by: &'a str,
+    key: &'a str,
+}
+
+/// Records the answer to a question. In an open run the agent continues at once, else with the
+/// resume.
+fn answer(mut decision: Decision<'_>, answer: Answer<'_>) -> Result<Vec<Event>, Refusal> {
+    let run = decision.run;
+    let Answer { ask, value, by, key } = answer;
     // A request may be delivered twice after a crash: see `stop`.
     if run.keys.contains(key) {
         return Ok(Vec::new());
     }
+    check_answer(run, ask, value)?;
+    let value = checked(asking::question(run, ask), ask, value)?;
+    let (by, key) = (by.to_owned(), key.to_owned());
+    decision.push(Event::AskAnswered { ask: ask.clone(), value: value.clone(), by, key });
+    if run.phase == Phase::Open {
+        asking::answered(&mut decision, &ask.agent, value);
+    }
+    Ok(decision.events)
+}
+
+/// Checks that a user may answer a question in this way.
+pub fn check_answer(run: &Run, ask: &TurnId, answer: &Value) -> Result<(), Refusal> {
+    match run.phase {
+        phase @ (Phase::Stopping(StopMode::Cancel)
+        | Phase::Ended(Ending::Completed | Ending::Cancelled)
+        | Phase::Unborn) => return Err(ended(phase)),
+        Phase::Open | Phase::Stopping(_) | Phase::Ended(_) => {}
+    }
     if !run.scheduler.asks.contains_key(ask) {
         return Err(Refusal::NoSuchQuestion(ask.clone()));
     }
-    let (ask, value) = (ask.clone(), value.clone());
-    Ok(vec![Event::AskAnswered { ask, value, by: by.to_owned(), key: key.to_owned() }])
+    checked(asking::question(run, ask), ask, answer).map(drop)
+}
+
+/// Returns the answer as it is recorded: an option as the question has it.
+fn checked(question: Option<&Question>, ask: &TurnId, answer: &Value) -> Result<Value, Refusal> {
+    let Some(question) = question.filter(|question| !question.options.is_empty()) else {
+        return Ok(answer.clone());
+    };
+    let text = match answer {
+        Value::Inline(text) => text.as_str(),
+        // Longer than any option.
+        Value::Blob(_) => "",
+    };
+    match question.option(text) {
+        Some(option) => Ok(Value::Inline(option.to_owned())),
+        None => Err(Refusal::NotAnOption {
+            agent: ask.agent.clone(),
+            answer: excerpt(text, 80).into_owned(),
+            options: question.options.clone(),
+        }),
+    }
 }
 
 /// Adopts an edited definition. `definition` is already the edited one.
@@ -278,7 +330,8 @@ pub fn check_adoption(run: &Run, definition: &Definition) -> Result<(), Refusal>
         }
         let kept = match &agent.status {
             AgentStatus::Parked(Parked { kept, .. })
-            | AgentStatus::Joining(Joining { kept, .. }) => kept,
+            | AgentStatus::Joining(Joining { kept, .. })
+            | AgentStatus::Asking(Asking { kept, .. }) => kept,
             AgentStatus::Live
             | AgentStatus::Held(_)
             | AgentStatus::Cancelling(_)

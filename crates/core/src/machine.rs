@@ -3,11 +3,13 @@
 //! `states` reads the text of a finished turn, `transition` chooses its tags, and `tags` takes
 //! them. `work` returns what the turn of a state runs or sends. `limits` applies `max_visits`,
 //! `ralph` ends an iteration of a loop, `revival` repeats a failed visit, `waking` ends a wait for
-//! a time, `joins` one for workers, and `alarm` any wait whose time is up. The agents themselves
+//! a time, `joins` one for workers, `asking` one for an answer, and `alarm` any wait whose time is
+//! up. The agents themselves
 //! are data in [`crate::agent`]; documents of steps are in [`crate::steps`].
 //! Nothing here changes a run: all functions add events to a decision.
 
 pub(crate) mod alarm;
+pub(crate) mod asking;
 pub(crate) mod blocked;
 pub(crate) mod joins;
 mod limits;

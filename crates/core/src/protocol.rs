@@ -24,6 +24,6 @@ pub use reading::{Malformed, Reading};
 pub use reminder::{examples, reminder};
 pub use scan::scan;
 pub use source::Source;
-pub use tags::{Need, ResultStatus, Stack, Tag, TagName, When};
+pub use tags::{AskTimeout, Need, Otherwise, Question, ResultStatus, Stack, Tag, TagName, When};
 pub use untagged::Untagged;
 pub use writing::{TagText, Unwritable};

@@ -10,6 +10,7 @@ use std::path::{Component, Path};
 use raymond_backends::contract::Answer;
 use raymond_core::crayfish::stored::Stored;
 use raymond_core::protocol::{Reading, Source, Tag};
+use raymond_core::run::Input;
 use raymond_core::run::outcome::{Outcome, ReadReply};
 use raymond_core::value::{Hash, Value};
 use serde_json::Value as Json;
@@ -40,6 +41,15 @@ impl BlobStore for raymond_store::Blobs {
 /// Stores the result of a step.
 pub fn store<B: BlobStore>(blobs: &B, json: Json, ok: bool) -> Result<Stored, B::Error> {
     Stored::keep(json, ok, &mut |bytes: &[u8]| blobs.put(bytes))
+}
+
+/// Stores the text of a long answer, which the core takes only as a reference. If it cannot be
+/// stored, its record fails in the same way.
+pub(crate) fn with_stored_answer(input: Input, blobs: &raymond_store::Blobs) -> Input {
+    let Input::Answer { ask, value: Value::Inline(text), by, key } = input else { return input };
+    let value = Value::keep(&text, &mut |bytes| BlobStore::put(blobs, bytes));
+    let value = value.unwrap_or(Value::Inline(text));
+    Input::Answer { ask, value, by, key }
 }
 
 /// Returns the text of a value. Bytes that are not UTF-8 are replaced.

@@ -7,10 +7,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use raymond_core::decide::{Refusal, check_cancellation};
-use raymond_core::ids::{AgentId, RunId};
+use raymond_core::decide::{Refusal, check_answer, check_cancellation};
+use raymond_core::ids::{AgentId, RunId, TurnId};
 use raymond_core::run::stop::{StopMode, StopOrigin};
 use raymond_core::run::{Input, Phase, Run, Settings};
+use raymond_core::value::Value;
 use raymond_core::view;
 use raymond_store::disk::DiskErrorKind;
 use raymond_store::host::{Life, ThisHost};
@@ -23,6 +24,7 @@ use crate::clock;
 use crate::driver::{Driver, DriverError, RecordOnly};
 use crate::fold::{self, FoldError};
 use crate::inspect::{InspectError, check_here, inspect, owner, owner_and_life};
+use crate::observe::with_stored_answer;
 use crate::owned::{LeftoverClients, OnUnreadable, OpenOptions, OwnError, OwnedRun};
 use crate::project::Project;
 use crate::recovery;
@@ -144,21 +146,88 @@ pub async fn cancel_agent(
     let AgentRequest { agent, by } = request;
     let key = format!("cancel-agent_{}", clock::nonce());
     let input = Input::CancelAgent { agent: agent.clone(), by: by.to_owned(), key: key.clone() };
+    let delivery = Delivery {
+        input: &input,
+        key: &key,
+        check: &|run| check_cancellation(run, agent),
+        is_done: &|run| !run.agents.contains_key(agent),
+    };
+    deliver(project, run, delivery, backends).await
+}
+
+/// The answer to a question.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerRequest<'a> {
+    /// The id of the question.
+    pub ask: &'a TurnId,
+    pub text: &'a str,
+    /// The name of the user.
+    pub by: &'a str,
+}
+
+/// Answers a question, and waits until the answer is recorded. Returns why the run refused it.
+///
+/// A run whose owner died is stopped, as by [`cancel_agent`].
+pub async fn answer(
+    project: &Project,
+    run: &RunId,
+    request: AnswerRequest<'_>,
+    backends: Known<'_>,
+) -> Result<Option<Refusal>, RequestError> {
+    let AnswerRequest { ask, text, by } = request;
+    let key = format!("answer_{}", clock::nonce());
+    let value = Value::Inline(text.to_owned());
+    let input = Input::Answer {
+        ask: ask.clone(),
+        value: value.clone(),
+        by: by.to_owned(),
+        key: key.clone(),
+    };
+    let delivery = Delivery {
+        input: &input,
+        key: &key,
+        check: &|run| check_answer(run, ask, &value),
+        is_done: &|_| true,
+    };
+    deliver(project, run, delivery, backends).await
+}
+
+/// A request about one agent.
+#[derive(Clone, Copy)]
+struct Delivery<'a> {
+    input: &'a Input,
+    key: &'a str,
+    /// Returns why the run refuses it.
+    check: &'a dyn Fn(&Run) -> Result<(), Refusal>,
+    /// Returns whether its effect is complete, once the request is recorded.
+    is_done: &'a dyn Fn(&Run) -> bool,
+}
+
+/// Delivers a request to the owner, or records it without one. Returns why the run refused it.
+async fn deliver(
+    project: &Project,
+    run: &RunId,
+    delivery: Delivery<'_>,
+    backends: Known<'_>,
+) -> Result<Option<Refusal>, RequestError> {
+    let Delivery { input, key, check, is_done } = delivery;
     loop {
         check_here(project, run)?;
-        let seen = inspect(project, run)?;
+        let seen = inspect(project, run)?.head.run;
+        let is_recorded = seen.keys.contains(key);
+        if is_recorded && is_done(&seen) {
+            return Ok(None);
+        }
         // Checked here, too, because the journal does not contain refused requests.
-        if !seen.head.run.keys.contains(&key)
-            && let Err(refusal) = check_cancellation(&seen.head.run, agent)
-        {
+        if !is_recorded && let Err(refusal) = check(&seen) {
             return Ok(Some(refusal));
         }
         if owner(project, run)?.is_none() {
-            return cancel_without_owner(project, run, &input, backends).await;
+            return record_without_owner(project, run, input, backends).await;
         }
-        let waited = ask_owner_for(project, run, &input, &key, agent).await;
+        let waited = ask_owner_for(project, run, delivery).await;
         if !matches!(waited, Err(RequestError::Suspended(_))) {
-            inbox(project, run).remove(&key).ok();
+            inbox(project, run).remove(key).ok();
         }
         if waited? {
             return Ok(None);
@@ -166,15 +235,14 @@ pub async fn cancel_agent(
     }
 }
 
-/// Asks the owner until the agent has left the run. Returns whether it has: the owner may die, or
-/// end the run.
+/// Asks the owner until the effect of the request is complete. Returns whether it is: the owner may
+/// die, end the run, or refuse the request.
 async fn ask_owner_for(
     project: &Project,
     run: &RunId,
-    input: &Input,
-    key: &str,
-    agent: &AgentId,
+    delivery: Delivery<'_>,
 ) -> Result<bool, RequestError> {
+    let Delivery { input, key, check, is_done } = delivery;
     let json = serde_json::to_vec(input).expect("a request is plain data");
     let ballast = project.root.ballast(Arc::clone(&project.disk));
     let mut suspension = Suspension::default();
@@ -182,18 +250,19 @@ async fn ask_owner_for(
     loop {
         let found = owner_and_life(project, run)?;
         let seen = inspect(project, run)?.head.run;
-        if seen.keys.contains(key) && !seen.agents.contains_key(agent) {
+        let is_recorded = seen.keys.contains(key);
+        if is_recorded && is_done(&seen) {
             return Ok(true);
         }
         let Some((owner, life)) = found else { return Ok(false) };
-        if let Phase::Ended(_) = seen.phase {
+        if matches!(seen.phase, Phase::Ended(_)) || !is_recorded && check(&seen).is_err() {
             return Ok(false);
         }
         if suspension.is_news(life, Instant::now()) {
             return Err(RequestError::Suspended(Box::new(owner)));
         }
         // As in `ask_owner`: a new owner removes requests to the owner before it.
-        if pauses.is_multiple_of(20) && !seen.keys.contains(key) {
+        if pauses.is_multiple_of(20) && !is_recorded {
             inbox(project, run).post_despite_full_disk(key, &json, &ballast)?;
             wake_owner(project, run);
         }
@@ -202,7 +271,7 @@ async fn ask_owner_for(
     }
 }
 
-async fn cancel_without_owner(
+async fn record_without_owner(
     project: &Project,
     run: &RunId,
     input: &Input,
@@ -224,7 +293,7 @@ async fn cancel_without_owner(
         inputs = recovery::stop_inputs(&owned.head.run, reports, mode, &key, &key);
     }
     // Before the end of the run, so that a turn in flight is already charged.
-    inputs.push(input.clone());
+    inputs.push(with_stored_answer(input.clone(), &owned.blobs));
     let OwnedRun { head, definition, journal, lock, paths, .. } = owned;
     let mut driver = Driver::new(head, definition, journal, RecordOnly);
     let verdict = driver.handle(clock::now(), inputs)?.pop();

@@ -154,6 +154,7 @@ fn agent_entry(agent: &Agent) -> AgentEntry<'_> {
         AgentStatus::Held(_) => ("waiting: agents", None),
         AgentStatus::Parked(_) => ("waiting: time", None),
         AgentStatus::Joining(_) => ("waiting: workers", None),
+        AgentStatus::Asking(_) => ("waiting: answer", None),
         AgentStatus::Cancelling(_) => ("cancelling", None),
         AgentStatus::Failed { failure, .. } => ("failed", Some(failure.to_string())),
     };
@@ -170,6 +171,7 @@ fn agent_entry(agent: &Agent) -> AgentEntry<'_> {
         waits_until: match &agent.status {
             AgentStatus::Parked(parked) => Some(parked.until.to_string()),
             AgentStatus::Joining(joining) => joining.until.map(|until| until.to_string()),
+            AgentStatus::Asking(asking) => asking.due().map(|due| due.to_string()),
             AgentStatus::Live
             | AgentStatus::Held(_)
             | AgentStatus::Cancelling(_)

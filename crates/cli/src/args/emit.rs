@@ -33,10 +33,10 @@ pub(crate) struct Emit {
     /// Print this tag
     #[arg(value_enum, value_name = "TAG")]
     pub(crate) tag: EmittedTag,
-    /// The state that the tag leads to; with `result`, the text of the result
+    /// The state that the tag leads to; with `result` and `ask`, the text
     #[arg(value_name = "STATE")]
     pub(crate) state: Option<String>,
-    /// Pass this text to the state; for `result`, pass it as the result
+    /// Pass this text to the state; for `result` and `ask`, it is the text
     #[arg(long, value_name = "TEXT", conflicts_with = "input_file")]
     pub(crate) input: Option<String>,
     /// Read that text from a file (`-` reads stdin)
@@ -45,7 +45,7 @@ pub(crate) struct Emit {
     /// Name the state that gets the result (call, function)
     #[arg(long, value_name = "STATE")]
     pub(crate) r#return: Option<String>,
-    /// Name the state in which the parent continues (fork)
+    /// Name the state that continues (fork) or gets the answer (ask)
     #[arg(long, value_name = "STATE")]
     pub(crate) next: Option<String>,
     /// Choose the working directory (reset, fork)
@@ -66,12 +66,18 @@ pub(crate) struct Emit {
     /// Wait for workers: all, any, done or a number (goto)
     #[arg(long, value_name = "NEED")]
     pub(crate) wait: Option<String>,
-    /// Wait at most this long (goto with --wait and --then)
+    /// Wait at most this long (goto with --wait, ask)
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<String>,
-    /// Name the state to enter if that wait fails (goto)
+    /// Name the state to enter if that wait fails (goto, ask)
     #[arg(long, value_name = "STATE")]
     pub(crate) then: Option<String>,
+    /// Offer these answers, separated by vertical bars (ask)
+    #[arg(long, value_name = "A|B")]
+    pub(crate) options: Option<String>,
+    /// Take this answer if no other comes in time (ask with --timeout)
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) default: Option<String>,
     /// Return a failure, with the text as the reason (result)
     #[arg(long, value_name = "failed")]
     pub(crate) status: Option<String>,

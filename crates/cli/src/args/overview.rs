@@ -11,7 +11,7 @@ use super::Arguments;
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["run", "ralph", "demo"]),
     ("Look", &["list", "projects", "status", "why", "show", "logs", "cost", "attach", "wait"]),
-    ("Steer", &["resume", "tend", "stop", "cancel", "prune"]),
+    ("Steer", &["resume", "answer", "tend", "stop", "cancel", "prune"]),
     ("Write", &["init", "emit"]),
     ("Check", &["config", "doctor", "replay", "completions"]),
     ("Serve", &["crayfish", "mcp"]),

@@ -32,6 +32,8 @@ pub(crate) fn emit(flags: &Emit) -> Result<u8, Failure> {
         ("wait", &flags.wait),
         ("timeout", &flags.timeout),
         ("then", &flags.then),
+        ("options", &flags.options),
+        ("default", &flags.default),
         ("status", &flags.status),
     ];
     // On a fork, these would become variables of the worker.
@@ -42,7 +44,7 @@ pub(crate) fn emit(flags: &Emit) -> Result<u8, Failure> {
     }
     if tag == TagName::Fork && flags.then.is_some() {
         return Err(Failure::usage(
-            "could not write the tag: <fork>: `then` is only valid on goto",
+            "could not write the tag: <fork>: `then` is only valid on goto and ask",
         ));
     }
     // Names are trimmed when they are read, so that is how they are written.
@@ -90,7 +92,7 @@ fn read(path: &Path) -> Result<String, Failure> {
 fn unwritable(problem: &Unwritable) -> Failure {
     let failure = Failure::usage(format!("could not write the tag: {problem}"));
     match problem {
-        Unwritable::Payload => {
+        Unwritable::Payload(_) => {
             failure.hint("write the text to a file, and emit the name of the file")
         }
         Unwritable::Unknown { tag, .. } => {

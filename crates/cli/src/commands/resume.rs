@@ -150,6 +150,31 @@ impl<'a> ResumeOptions<'a> {
         }
     }
 
+    /// Returns the options of `answer`, which continues a run without changing it.
+    pub(super) fn from_answer(
+        flags: &crate::args::Answer,
+        setting_flags: &'a config::Layer,
+    ) -> Self {
+        Self {
+            plan: false,
+            edits: Edits::Undecided,
+            how: OpenOptions {
+                takeover: Takeover::Never,
+                truncate_to: None,
+                clients: LeftoverClients::Adopt,
+            },
+            vars: &[],
+            setting_flags,
+            max_iterations: None,
+            now: false,
+            is_wake: false,
+            prices: Prices::Kept,
+            drive_mode: DriveMode::of(&flags.background),
+            handed_over: Vec::new(),
+            output: flags.output,
+        }
+    }
+
     fn from_resume(flags: &'a Resume) -> Self {
         let edits = match (flags.with_current, flags.pinned) {
             (true, _) => Edits::Adopt,

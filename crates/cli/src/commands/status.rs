@@ -197,9 +197,14 @@ fn line(view: &RunView, id: &AgentId, row: &AgentRow, descriptions: &Description
         (_, Some(failure)) => format!("  failed: {}", sanitized(&failure.to_string())),
         (Standing::Held, None) => "  waiting: agents".to_owned(),
         (Standing::Cancelling, None) => "  is being cancelled".to_owned(),
-        (Standing::Live | Standing::Parked | Standing::Joining | Standing::Failed, None) => {
-            String::new()
-        }
+        (
+            Standing::Live
+            | Standing::Parked
+            | Standing::Joining
+            | Standing::Asking
+            | Standing::Failed,
+            None,
+        ) => String::new(),
     };
     // A step is visited once, and its key contains the iteration, so the visit is omitted.
     let visit = match view.program {
@@ -237,7 +242,7 @@ fn doing(view: &RunView, row: &AgentRow) -> String {
         // The time at which the owner died is unknown, so there is no duration.
         return format!("  {words}");
     }
-    if matches!(row.standing(), Standing::Parked | Standing::Joining) {
+    if matches!(row.standing(), Standing::Parked | Standing::Joining | Standing::Asking) {
         // The end of the wait says more than how long it has lasted.
         return format!("  {}", sanitized(&words));
     }

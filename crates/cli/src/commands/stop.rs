@@ -94,8 +94,7 @@ fn cancel_agent(flags: &Cancel, agent: &AgentId) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::find(&project, &flags.run)?;
     runs::look(&project, &run)?;
-    let by = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
-    let by = by.unwrap_or_else(|_| "a user".to_owned());
+    let by = super::login_name();
     let request = AgentRequest { agent, by: &by };
     let runtime = crate::runtime::runtime()?;
     let asked = runtime.block_on(request::cancel_agent(&project, &run, request, &|settings| {

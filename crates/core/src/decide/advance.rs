@@ -91,6 +91,7 @@ fn fail(agent: &Agent, failure: Failure) -> Vec<Event> {
         AgentStatus::Live
         | AgentStatus::Parked(_)
         | AgentStatus::Joining(_)
+        | AgentStatus::Asking(_)
         | AgentStatus::Cancelling(_)
         | AgentStatus::Failed { .. } => None,
     };
@@ -179,12 +180,15 @@ fn end_without_progress(run: &Run) -> Option<Vec<Event>> {
         return Some(end(Ending::Environment));
     }
     let sleeps = scheduler.timers.wakes().next().is_some();
+    let expires = scheduler.asks.values().any(Option::is_some);
+    let continues_by_itself = sleeps || expires;
     // A script behind a wait needs no money. Without one, this is checked before other waits,
     // because a retry could not be paid for afterwards either.
-    if !sleeps && has_waiting_paid_turn(run) && run.unreserved() == Some(Micros::ZERO) {
+    if !continues_by_itself && has_waiting_paid_turn(run) && run.unreserved() == Some(Micros::ZERO)
+    {
         return Some(end(Ending::OverBudget));
     }
-    if scheduler.timers.has_retry() || ((quota || sleeps) && !run.settings.no_wait) {
+    if scheduler.timers.has_retry() || ((quota || continues_by_itself) && !run.settings.no_wait) {
         return None;
     }
     // The order of the branches is their precedence.

@@ -19,6 +19,11 @@ pub enum Refusal {
     Ended(Ending),
     #[error("no question {0} is open")]
     NoSuchQuestion(TurnId),
+    #[error(
+        "could not answer `{agent}`: {answer:?} is not an option; choose {}",
+        alternatives(options)
+    )]
+    NotAnOption { agent: AgentId, answer: String, options: Vec<String> },
     #[error("no live or failed agent has the name `{0}`")]
     NoSuchAgent(AgentId),
     /// Only a worker can be cancelled, and not a branch of a document of steps.
@@ -46,4 +51,13 @@ pub enum Refusal {
         /// The backend that has the conversation.
         holds: BackendName,
     },
+}
+
+/// Returns `approve, reject or wait`.
+fn alternatives(options: &[String]) -> String {
+    match options {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
 }

@@ -4,11 +4,11 @@
 //! Turns that are still in flight were adopted by the new owner and continue untouched. Whether the
 //! new settings are acceptable is checked before, in [`super::backend_change`].
 
-use crate::agent::{Agent, AgentStatus};
+use crate::agent::{Agent, AgentStatus, Asking};
 use crate::budget::Micros;
 use crate::failure::Failure;
 use crate::ids::{AgentId, TurnAttempt};
-use crate::machine::{alarm, revival, waking};
+use crate::machine::{alarm, asking, revival, waking};
 use crate::program;
 use crate::protocol::Notice;
 use crate::scheduler::{Lane, Prompt, Turn, TurnPhase, backoff};
@@ -64,12 +64,16 @@ pub(super) fn resume(
             // The end of a wait cancels it.
             _ if decision.cancelled.contains(&agent.id) => {}
             AgentStatus::Live => continue_agent(&mut decision, agent),
+            AgentStatus::Asking(Asking { answer: Some(answer), .. }) => {
+                asking::answered(&mut decision, &agent.id, answer.clone());
+            }
             AgentStatus::Failed { kept, .. } if is_revived(agent) => {
                 program::revive(&mut decision, agent, kept.as_ref());
             }
             AgentStatus::Held(_)
             | AgentStatus::Parked(_)
             | AgentStatus::Joining(_)
+            | AgentStatus::Asking(_)
             | AgentStatus::Cancelling(_)
             | AgentStatus::Failed { .. } => {}
         }
@@ -124,6 +128,7 @@ fn is_revived(run: &Run, agent: &Agent) -> bool {
         | AgentStatus::Held(_)
         | AgentStatus::Parked(_)
         | AgentStatus::Joining(_)
+        | AgentStatus::Asking(_)
         | AgentStatus::Cancelling(_) => false,
         // Its parent receives the failure as soon as the other workers have left.
         AgentStatus::Failed { .. } if is_in_a_group_that_is_over(run, agent) => false,

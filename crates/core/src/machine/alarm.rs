@@ -1,19 +1,22 @@
-//! Ends the wait of an agent whose timer fires: a wait for a time, or one for workers that takes
-//! too long.
+//! Ends the wait of an agent whose timer fires: a wait for a time, or one for workers or for an
+//! answer that takes too long.
 
 use crate::agent::{Agent, AgentStatus};
 use crate::ids::AgentId;
 use crate::run::decision::Decision;
 use crate::scheduler::Timer;
 
-use super::{joins, waking};
+use super::{asking, joins, waking};
 
 /// Ends the waits whose time has passed, the oldest first.
 pub(crate) fn wake_due(decision: &mut Decision<'_>) {
     let run = decision.run;
     for timer in run.scheduler.timers.due(decision.at) {
-        if let Timer::Wake(agent) = timer {
-            ring(decision, agent);
+        match timer {
+            Timer::Wake(agent) => ring(decision, agent),
+            Timer::AskExpires(ask) if decision.cancelled.contains(&ask.agent) => {}
+            Timer::AskExpires(ask) => asking::expire(decision, ask),
+            Timer::Hold(_) | Timer::Retry(_) => {}
         }
     }
 }

@@ -4,6 +4,8 @@
 //! The charge of the turn is recorded already. The tags are taken in [`super::tags`]; a turn
 //! that failed or was interrupted is decided in [`crate::decide`], for all languages alike.
 
+use std::borrow::Cow;
+
 use crate::agent::{Agent, Session};
 use crate::failure::Failure;
 use crate::ids::StateName;
@@ -90,7 +92,15 @@ fn read(decision: &Decision<'_>, agent: &Agent, outcome: &Finished) -> Result<Ve
             OnDenied::Fail => return Err(Stop::Failure(Failure::Denied { tools })),
         }
     }
-    transition::transition(&outcome.reply.reading, &state.front.policy).map_err(Stop::Fault)
+    let (reading, policy) = (&outcome.reply.reading, &state.front.policy);
+    // Scripts have no policy: they may always ask.
+    let may_ask = policy.may_ask() || decision.state_lane(&state.name) == Lane::Script;
+    let reading = if may_ask {
+        Cow::Borrowed(reading)
+    } else {
+        transition::without_questions(reading).map_err(Stop::Fault)?
+    };
+    transition::transition(&reading, policy).map_err(Stop::Fault)
 }
 
 /// Queues a reminder that names the fault. Fails the agent if it has no reminders left, if its

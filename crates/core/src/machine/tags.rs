@@ -4,6 +4,7 @@
 //! that a transition is taken as a whole or not at all. The specifications of the tags are in
 //! [`crate::protocol::tags`].
 
+mod ask;
 mod call;
 pub(super) mod fork;
 mod goto;
@@ -47,6 +48,8 @@ pub(crate) fn take(
         [tag @ Tag::Gather { .. }] if let Some(gather) = Gather::of(tag) => {
             join::take(decision, context, gather)
         }
+        [Tag::Ask(question)] => ask::take(decision, context, question),
+        [Tag::Answered { next, answer }] => ask::answered(decision, context, next, answer.clone()),
         [Tag::Later { tag, when }] => later::take(decision, context, tag, *when),
         [Tag::Result { payload, status }] => result::take(decision, context, payload, *status),
         // `transition` passes several tags only if they are forks with at most one `goto`.

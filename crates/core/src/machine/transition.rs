@@ -2,6 +2,8 @@
 //!
 //! Tags were found in [`crate::protocol`] and are taken in [`super::tags`].
 
+use std::borrow::Cow;
+
 use crate::protocol::{Fault, Malformed, Need, Reading, Tag, TagName};
 use crate::text::counted;
 use crate::workflow::Policy;
@@ -32,6 +34,23 @@ pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>,
             Err(Fault::SeveralTags { tags, count })
         }
     }
+}
+
+/// Returns the reading of a prompt that may not ask: its questions are text, unless the message has
+/// nothing else.
+pub(crate) fn without_questions(reading: &Reading) -> Result<Cow<'_, Reading>, Fault> {
+    let asks = |tag: &Tag| tag.name() == TagName::Ask;
+    let is_malformed_ask = |malformed: &Malformed| malformed.tag == TagName::Ask;
+    if !reading.tags.iter().any(asks) && !reading.malformed.iter().any(is_malformed_ask) {
+        return Ok(Cow::Borrowed(reading));
+    }
+    let mut rest = reading.clone();
+    rest.tags.retain(|tag| !asks(tag));
+    rest.malformed.retain(|malformed| !is_malformed_ask(malformed));
+    if rest.tags.is_empty() && rest.malformed.is_empty() {
+        return Err(Fault::Forbidden { tag: TagName::Ask, target: None, follower: None });
+    }
+    Ok(Cow::Owned(rest))
 }
 
 /// Returns why a `wait` does not fit the forks of its message.

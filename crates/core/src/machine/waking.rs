@@ -37,9 +37,15 @@ pub(crate) fn wake(decision: &mut Decision<'_>, agent: &AgentId) {
         }
         AgentStatus::Live
         | AgentStatus::Held(_)
+        | AgentStatus::Asking(_)
         | AgentStatus::Cancelling(_)
         | AgentStatus::Failed { .. } => return,
     };
+    take_kept(decision, agent, kept);
+}
+
+/// Takes a transition that was kept until now.
+pub(super) fn take_kept(decision: &mut Decision<'_>, agent: &Agent, kept: &PendingTransition) {
     let context = TransitionContext::of(agent, &kept.directories);
     match tags::take(decision, context, &kept.tags) {
         Ok(()) => {}

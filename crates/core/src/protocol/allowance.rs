@@ -45,6 +45,6 @@ impl Allowance {
     /// Returns the allowance without a policy: all tags, and every state.
     pub fn everything(states: Vec<String>) -> Self {
         let any = |tag| Choice { tag, routes: Routes::Any };
-        Self { choices: TagName::ALL.map(any).to_vec(), states }
+        Self { choices: TagName::WITHOUT_POLICY.map(any).to_vec(), states }
     }
 }

@@ -102,17 +102,16 @@ fn untagged(found: &Untagged) -> String {
 }
 
 fn forbidden(tag: TagName, target: Option<&str>, follower: Option<&str>) -> String {
-    let Some(target) = target else {
-        return format!("The <{tag}> tag of your message is not allowed here.");
-    };
-    let with = tag.spec().follower.zip(follower).map(|(Follower { attribute, .. }, named)| {
-        format!(" and {attribute}={:?}", excerpt(named, SHOWN))
+    let target = target.map(|target| format!("the state {:?}", excerpt(target, SHOWN)));
+    let follower = tag.spec().follower.zip(follower).map(|(Follower { attribute, .. }, named)| {
+        format!("{attribute}={:?}", excerpt(named, SHOWN))
     });
-    format!(
-        "The <{tag}> tag of your message, with the state {:?}{}, is not allowed here.",
-        excerpt(target, SHOWN),
-        with.unwrap_or_default()
-    )
+    let parts: Vec<String> = target.into_iter().chain(follower).collect();
+    if parts.is_empty() {
+        return format!("The <{tag}> tag of your message is not allowed here.");
+    }
+    let parts = parts.join(" and ");
+    format!("The <{tag}> tag of your message, with {parts}, is not allowed here.")
 }
 
 fn malformed(tags: &[Malformed]) -> String {
@@ -183,9 +182,11 @@ fn legend(routes: &[(TagName, &Route)], states: &[String]) -> Option<String> {
 
 fn routes(choice: &Choice) -> impl Iterator<Item = (TagName, &Route)> {
     const ANY: &[Route] = &[Route { target: None, then: None, wait: None }];
-    let routes = match (choice.tag.spec().body, &choice.routes) {
-        (Body::Payload(_), _) | (_, Routes::Any) => ANY,
-        (Body::Target, Routes::Only(routes)) => routes,
+    let spec = choice.tag.spec();
+    let names_states = spec.body == Body::Target || spec.follower.is_some();
+    let routes = match &choice.routes {
+        Routes::Only(routes) if names_states => routes,
+        Routes::Only(_) | Routes::Any => ANY,
     };
     routes.iter().map(|route| (choice.tag, route))
 }
@@ -195,7 +196,7 @@ fn routes(choice: &Choice) -> impl Iterator<Item = (TagName, &Route)> {
 pub fn examples(allowed: &Allowance) -> Vec<String> {
     // Tags; a failure is one line.
     const MOST: usize = 3;
-    let is_free = allowed.choices.len() == TagName::ALL.len();
+    let is_free = allowed.choices.len() >= TagName::WITHOUT_POLICY.len();
     let usual = |tag: TagName| !is_free || matches!(tag, TagName::Goto | TagName::Result);
     let routes = allowed.choices.iter().flat_map(routes).filter(|(tag, _)| usual(*tag));
     routes.take(MOST).map(|(tag, route)| written(tag, route)).collect()

@@ -35,7 +35,8 @@ pub fn scan(text: &str, source: Source) -> Scan<'_> {
         text,
         source,
         code,
-        payloads: Payloads::new(text.as_bytes(), source),
+        results: None,
+        questions: None,
         at: first.map_or(text.len(), |(start, _)| start),
         counting: Counting::OutsideCode,
         found_any: false,
@@ -73,7 +74,9 @@ pub struct Scan<'a> {
     text: &'a str,
     source: Source,
     code: Code,
-    payloads: Payloads<'a>,
+    // Made when they are needed: most texts have no question.
+    results: Option<Payloads<'a>>,
+    questions: Option<Payloads<'a>>,
     at: usize,
     counting: Counting,
     found_any: bool,
@@ -132,7 +135,7 @@ impl<'a> Scan<'a> {
         // do not.
         self.in_code = false;
         // `Payloads` answers only in the order of the text, and the scan is back at the top.
-        self.payloads = Payloads::new(self.text.as_bytes(), self.source);
+        (self.results, self.questions) = (None, None);
     }
 
     /// Returns whether an opening at `start` may count, judged by the text before it.
@@ -176,7 +179,10 @@ impl<'a> Scan<'a> {
         opening_end: usize,
         opening: Result<Opening<'a>, TagProblem<'a>>,
     ) -> (usize, Result<BorrowedTag<'a>, TagProblem<'a>>) {
-        let Some(close) = self.payloads.close(opening_end) else {
+        let place = if name == TagName::Ask { &mut self.questions } else { &mut self.results };
+        let make = || Payloads::new(self.text.as_bytes(), self.source, name);
+        let payloads = place.get_or_insert_with(make);
+        let Some(close) = payloads.close(opening_end) else {
             let problem = opening.map_or_else(
                 |problem| problem,
                 |opening| opening.problem.unwrap_or(TagProblem::NoClose(name)),
@@ -185,12 +191,12 @@ impl<'a> Scan<'a> {
         };
         // Nothing shows which opening was meant, and a wrong payload would silently become a
         // result.
-        if self.payloads.opens_again(opening_end, &close) {
-            return (close.end, Err(TagProblem::OpenedTwice));
+        if payloads.opens_again(opening_end, &close) {
+            return (close.end, Err(TagProblem::OpenedTwice(name)));
         }
-        let further = self.payloads.further_close(&close, &self.code, self.counting);
+        let further = payloads.further_close(&close, &self.code, self.counting);
         if let Some(end) = further {
-            return (end, Err(TagProblem::ClosedTwice));
+            return (end, Err(TagProblem::ClosedTwice(name)));
         }
         let payload = &self.text[opening_end..close.start];
         let tag = opening.and_then(|opening| opening.tag(name, payload));

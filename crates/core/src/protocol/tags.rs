@@ -8,6 +8,7 @@
 //! a file in `machine/tags` that takes the tag. Tests then ask for its rules in the reference
 //! (`testkit/reference/tags.rs`) and for a golden journal.
 
+mod ask;
 pub(super) mod attributes;
 mod call;
 mod entity;
@@ -21,6 +22,7 @@ mod reset;
 mod result;
 mod when;
 
+pub use ask::{AskTimeout, Otherwise, Question};
 pub use attributes::{BorrowedTag, TagContent};
 pub(in crate::protocol) use entity::encode;
 pub use need::Need;
@@ -90,13 +92,19 @@ pub enum TagName {
     Function,
     /// Spawn a worker.
     Fork,
+    /// Ask a person.
+    Ask,
     /// Return to the caller, or end the agent.
     Result,
 }
 
 impl TagName {
     /// All tags, in the order in which they are explained.
-    pub const ALL: [Self; 6] =
+    pub const ALL: [Self; 7] =
+        [Self::Goto, Self::Reset, Self::Call, Self::Function, Self::Fork, Self::Ask, Self::Result];
+    /// The tags that a prompt without a policy may emit. An agent that works at night must not
+    /// learn that it could ask, so a policy has to name `ask`.
+    pub const WITHOUT_POLICY: [Self; 6] =
         [Self::Goto, Self::Reset, Self::Call, Self::Function, Self::Fork, Self::Result];
 
     pub const fn as_str(self) -> &'static str {
@@ -106,6 +114,7 @@ impl TagName {
             Self::Call => "call",
             Self::Function => "function",
             Self::Fork => "fork",
+            Self::Ask => "ask",
             Self::Result => "result",
         }
     }
@@ -117,6 +126,7 @@ impl TagName {
             Self::Call => &call::SPEC,
             Self::Function => &function::SPEC,
             Self::Fork => &fork::SPEC,
+            Self::Ask => &ask::SPEC,
             Self::Result => &result::SPEC,
         }
     }
@@ -189,6 +199,11 @@ pub enum Tag<N: Ord = String, T = Value> {
         #[serde(default, skip_serializing_if = "ResultStatus::is_ok")]
         status: ResultStatus,
     },
+    /// `<ask next="S">QUESTION</ask>`
+    Ask(Question<N, T>),
+    /// An `ask` with its answer, or without one in time. It is never read from a text.
+    // Kept if the transition cannot be taken, so that nobody is asked again.
+    Answered { next: N, answer: T },
     /// A `goto` or a `reset` with `after` or `at`.
     // A variant and not a field of these tags: a release that does not know it must not take the
     // transition at once.
@@ -272,12 +287,13 @@ impl<N: Ord, T> Tag<N, T> {
             Self::Call(_) => TagName::Call,
             Self::Function(_) => TagName::Function,
             Self::Fork { .. } => TagName::Fork,
+            Self::Ask(_) | Self::Answered { .. } => TagName::Ask,
             Self::Result { .. } => TagName::Result,
             Self::Later { tag, .. } => tag.name(),
         }
     }
 
-    /// Returns the state between the tags; `None` for a result.
+    /// Returns the state between the tags; `None` for a result or a question.
     pub fn target(&self) -> Option<&N> {
         match self {
             Self::Goto { target, .. }
@@ -285,7 +301,7 @@ impl<N: Ord, T> Tag<N, T> {
             | Self::Fork { target, .. }
             | Self::Gather { target, .. } => Some(target),
             Self::Call(invoke) | Self::Function(invoke) => Some(&invoke.target),
-            Self::Result { .. } => None,
+            Self::Ask(_) | Self::Answered { .. } | Self::Result { .. } => None,
             Self::Later { tag, .. } => tag.target(),
         }
     }
@@ -300,6 +316,8 @@ impl Tag {
             Self::Goto { .. }
             | Self::Call(_)
             | Self::Function(_)
+            | Self::Ask(_)
+            | Self::Answered { .. }
             | Self::Result { .. }
             | Self::Gather { .. } => None,
         }
@@ -312,8 +330,19 @@ impl Tag {
 
     /// Returns the states that a kept transition may enter.
     pub fn kept_targets(&self) -> impl Iterator<Item = &str> {
-        let then = if let Self::Gather { then, .. } = self { then.as_deref() } else { None };
-        self.target().map(String::as_str).into_iter().chain(then)
+        let [first, second] = match self {
+            Self::Gather { target, then, .. } => [Some(target.as_str()), then.as_deref()],
+            Self::Ask(question) => [Some(question.next.as_str()), question.then()],
+            Self::Answered { next, .. } => [Some(next.as_str()), None],
+            Self::Goto { .. }
+            | Self::Reset { .. }
+            | Self::Call(_)
+            | Self::Function(_)
+            | Self::Fork { .. }
+            | Self::Result { .. }
+            | Self::Later { .. } => [self.target().map(String::as_str), None],
+        };
+        first.into_iter().chain(second)
     }
 }
 
@@ -343,6 +372,10 @@ impl TagContent<'_> {
                     .map(|(name, text)| Ok((name.into_owned(), keep(text)?)))
                     .collect::<Result<Few<_, _>, E>>()?,
             },
+            Self::Ask(question) => Tag::Ask(question.keep(keep)?),
+            Self::Answered { next, answer } => {
+                Tag::Answered { next: next.into_owned(), answer: keep(answer)? }
+            }
             Self::Result { payload, status } => Tag::Result { payload: keep(payload)?, status },
             Self::Later { tag, when } => Tag::Later { tag: Box::new((*tag).keep(store)?), when },
             Self::Gather { target, need, timeout, then } => Tag::Gather {
@@ -362,6 +395,24 @@ impl<'a> Invoke<Cow<'a, str>, Cow<'a, str>> {
             return_to: self.return_to.into_owned(),
             input: self.input.map(keep).transpose()?,
             model: self.model.map(Cow::into_owned),
+        })
+    }
+}
+
+impl<'a> Question<Cow<'a, str>, Cow<'a, str>> {
+    fn keep<E>(self, keep: impl FnOnce(Cow<'a, str>) -> Result<Value, E>) -> Result<Question, E> {
+        let timeout = self.timeout.map(|AskTimeout { after, otherwise }| {
+            let otherwise = match otherwise {
+                Otherwise::Then(state) => Otherwise::Then(state.into_owned()),
+                Otherwise::Default(answer) => Otherwise::Default(answer.into_owned()),
+            };
+            AskTimeout { after, otherwise }
+        });
+        Ok(Question {
+            next: self.next.into_owned(),
+            text: keep(self.text)?,
+            options: self.options.into_iter().map(Cow::into_owned).collect(),
+            timeout,
         })
     }
 }

@@ -24,8 +24,8 @@ pub struct Untagged {
 }
 
 /// Names that other programs use for tags, and that agents and old workflows therefore write.
-const FOREIGN: [&str; 6] =
-    ["ask", "call-workflow", "function-workflow", "fork-workflow", "reset-workflow", "transition"];
+const FOREIGN: [&str; 5] =
+    ["call-workflow", "function-workflow", "fork-workflow", "reset-workflow", "transition"];
 /// The longest name that can resemble a tag, in bytes.
 const LONGEST: usize = 20;
 /// Characters of the last line that are kept, so that a fault fits a line.
@@ -108,7 +108,6 @@ mod tests {
             |name, tag| format!("no tag: <{name}> is not a tag: write it in lower case, <{tag}>");
         check("a <GOTO>B</GOTO>", false, &lower("GOTO", "goto"));
         check("<Result status='failed'>x</Result>", false, &lower("Result", "result"));
-        check("1 < 2 <ask next='A'>why?</ask>", false, "no tag: Raymond has no tag <ask>");
         check("<Call-Workflow\n>", true, "no tag: Raymond has no tag <Call-Workflow>");
         for other in ["<p>hi</p>", "<gotoX>", "<", "<asking>", "a <ask", "</GOTO>", "<ä>"] {
             let ends = format!("no tag: the output ends with {other:?}");

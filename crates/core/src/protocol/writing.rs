@@ -23,8 +23,8 @@ pub enum Unwritable {
     #[error("<{tag}> has no attribute `{attribute}`")]
     Unknown { tag: TagName, attribute: String },
     /// A payload is raw, so it cannot contain its own tag.
-    #[error("the text of a result cannot contain `<result` or `</result>`")]
-    Payload,
+    #[error("the text of <{0}> cannot contain `<{0}` or `</{0}>`")]
+    Payload(TagName),
     #[error("<{tag}>: {problem}")]
     Malformed { tag: TagName, problem: String },
 }
@@ -43,12 +43,12 @@ impl TagText<'_> {
         // A target with markup ends early, or makes several tags.
         let whole = read.filter(|read| read.tag.is_err() || read.span.end == text.len());
         let unknown = match (whole.map(|read| read.tag), further) {
-            (Some(Err(TagProblem::OpenedTwice | TagProblem::ClosedTwice)), _) => {
-                return Err(Unwritable::Payload);
+            (Some(Err(TagProblem::OpenedTwice(_) | TagProblem::ClosedTwice(_))), _) => {
+                return Err(Unwritable::Payload(tag));
             }
             (Some(Err(problem)), _) => return Err(malformed(problem.to_string())),
             (Some(Ok(read)), None) => read.unknown.first().map(|name| (*name).to_owned()),
-            _ if is_payload => return Err(Unwritable::Payload),
+            _ if is_payload => return Err(Unwritable::Payload(tag)),
             _ => return Err(malformed(format!("`{}` is not the name of a state", self.body))),
         };
         match unknown {

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use crate::agent::{
-    Agent, AgentStatus, EndedAgent, Frame, HandedWorker, Joining, Location, Parked, Session, Visit,
-    WorkerEnd,
+    Agent, AgentStatus, Asking, EndedAgent, Frame, HandedWorker, Joining, Location, Parked,
+    Session, Visit, WorkerEnd,
 };
 use crate::budget::{Basis, Charge, Micros};
 use crate::crayfish::StepEvent;
@@ -132,9 +132,15 @@ pub fn apply(run: &mut Run, event: &Event) {
         Event::Asked { ask, due, .. } => {
             run.scheduler.ask(ask, *due);
         }
-        Event::AskAnswered { ask, key, .. } => {
+        Event::AskAnswered { ask, key, value, .. } => {
             run.keys.insert(key.clone());
             run.scheduler.close(ask);
+            if let Some(Agent { status: AgentStatus::Asking(asking), .. }) =
+                run.agents.get_mut(&ask.agent)
+                && asking.ask == *ask
+            {
+                asking.answer = Some(value.clone());
+            }
         }
         Event::AskExpired { ask } => run.scheduler.close(ask),
 
@@ -238,6 +244,15 @@ pub fn apply(run: &mut Run, event: &Event) {
                 if let Some(until) = until {
                     run.scheduler.timers.set(*until, Timer::Wake(id.clone()));
                 }
+            }
+        }
+        Event::AgentAsks { agent: id, kept, ask, at } => {
+            unhold(run, id);
+            unpark(run, id);
+            if let Some(agent) = run.agents.get_mut(id) {
+                let (kept, ask) = (kept.clone(), ask.clone());
+                agent.status = AgentStatus::Asking(Asking { kept, ask, at: *at, answer: None });
+                run.parked += 1;
             }
         }
         Event::WaitOver { agent: id, end } => {
@@ -414,9 +429,13 @@ fn unhold(run: &mut Run, id: &AgentId) {
 /// Ends the wait of a parked agent.
 fn unpark(run: &mut Run, id: &AgentId) {
     let Some(agent) = run.agents.get_mut(id) else { return };
-    let until = match agent.status {
-        AgentStatus::Parked(Parked { until, .. }) => Some(until),
-        AgentStatus::Joining(Joining { until, .. }) => until,
+    let until = match &agent.status {
+        AgentStatus::Parked(Parked { until, .. }) => Some(*until),
+        AgentStatus::Joining(Joining { until, .. }) => *until,
+        AgentStatus::Asking(Asking { ask, .. }) => {
+            run.scheduler.close(ask);
+            None
+        }
         AgentStatus::Live
         | AgentStatus::Held(_)
         | AgentStatus::Cancelling(_)

@@ -316,6 +316,15 @@ pub enum Event {
         /// How many workers it has forked so far.
         forks: u32,
     },
+    /// An agent is parked: it waits for the answer of a person. The question follows.
+    AgentAsks {
+        agent: AgentId,
+        // Its turn was paid, so the transition must survive a crash and a resume.
+        kept: PendingTransition,
+        /// The id of the question.
+        ask: TurnId,
+        at: Timestamp,
+    },
     /// A wait for workers is over. Workers that are still live are cancelled.
     WaitOver {
         agent: AgentId,

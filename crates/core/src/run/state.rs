@@ -149,6 +149,7 @@ impl Run {
             | AgentStatus::Held(_)
             | AgentStatus::Parked(_)
             | AgentStatus::Joining(_)
+            | AgentStatus::Asking(_)
             | AgentStatus::Cancelling(_) => None,
         };
         ended.chain(self.failed.iter().filter_map(reason))

@@ -14,7 +14,7 @@ use crate::time::Span;
 
 use super::backend_labels::is_rehearsed;
 use super::denied::Denied;
-use super::status::{Owner, Status};
+use super::status::{Owner, Status, Waiting};
 
 /// The next command for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub enum NextCommand {
     Resume(Vec<Change>),
     /// Resume it with this budget.
     ResumeWithBudget { dollars: u64 },
+    /// Answer the question of this agent; `None` if several agents ask.
+    Answer { agent: Option<AgentId>, options: Vec<String> },
     /// Start a new run like it.
     Start,
     /// Call the tool: only its caller can continue the run.
@@ -77,6 +79,7 @@ pub enum States {
 /// Returns the next command for a run with this status; every status has one.
 pub fn next_command(run: &Run, status: Status, states: States) -> NextCommand {
     match status {
+        Status::Waiting(Waiting::Person, _) if let Some(command) = answer(run) => command,
         Status::Running | Status::Waiting(_, Owner::Alive) => NextCommand::Wait,
         Status::Completed => NextCommand::Show,
         // A resume would only repeat the state that gave up.
@@ -89,6 +92,23 @@ pub fn next_command(run: &Run, status: Status, states: States) -> NextCommand {
         Status::Cancelled if is_of_caller(run) => NextCommand::Call(CallTarget::OtherRun),
         Status::Cancelled => NextCommand::Start,
     }
+}
+
+/// Returns the command that answers the open questions, if there are any.
+fn answer(run: &Run) -> Option<NextCommand> {
+    let open = run.scheduler.asks.keys().filter_map(|ask| {
+        let AgentStatus::Asking(asking) = &run.agents.get(&ask.agent)?.status else { return None };
+        Some((&ask.agent, asking.kept.question()?))
+    });
+    let mut open = open.peekable();
+    let (agent, question) = open.next()?;
+    Some(match open.peek() {
+        None => {
+            let (agent, options) = (Some(agent.clone()), question.options.clone());
+            NextCommand::Answer { agent, options }
+        }
+        Some(_) => NextCommand::Answer { agent: None, options: Vec::new() },
+    })
 }
 
 /// Returns whether `main` ended as failed on purpose, and no other agent is left.
@@ -127,6 +147,7 @@ fn edited(run: &Run) -> Vec<Change> {
         | AgentStatus::Held(_)
         | AgentStatus::Parked(_)
         | AgentStatus::Joining(_)
+        | AgentStatus::Asking(_)
         | AgentStatus::Cancelling(_) => None,
     });
     let mut changes = vec![Change::CurrentStates];
@@ -168,6 +189,7 @@ pub fn is_final(run: &Run) -> bool {
         | AgentStatus::Held(_)
         | AgentStatus::Parked(_)
         | AgentStatus::Joining(_)
+        | AgentStatus::Asking(_)
         | AgentStatus::Cancelling(_) => false,
     };
     run.phase == Phase::Ended(Ending::Failed) && failed.map(|agent| &agent.status).any(is_final)

@@ -296,6 +296,7 @@ fn open(run: &Run, agent: &Agent, settings: &Settings) -> Option<Open> {
             | AgentStatus::Held(_)
             | AgentStatus::Parked(_)
             | AgentStatus::Joining(_)
+            | AgentStatus::Asking(_)
             | AgentStatus::Cancelling(_),
             _,
         ) => None,

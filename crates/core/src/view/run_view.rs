@@ -33,7 +33,7 @@ use super::summary::{agent_of, charged};
 use super::totals::Totals;
 use super::view_event::{ProgramKind, ViewEvent};
 
-pub use row::{Activity, AgentRow, Doing, Standing, Wait};
+pub use row::{Activity, AgentRow, Doing, OpenQuestion, Standing, Wait};
 
 /// The agents of a run, with totals.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -215,6 +215,7 @@ impl RunView {
                 | Standing::Held
                 | Standing::Parked
                 | Standing::Joining
+                | Standing::Asking
                 | Standing::Cancelling => live += 1,
             }
         }

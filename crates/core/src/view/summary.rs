@@ -16,6 +16,7 @@ use crate::protocol::TagName;
 use crate::run::Event;
 use crate::run::event::StackChange;
 use crate::time::Timestamp;
+use crate::value::Value;
 
 /// The place, the costs and the recent past of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -71,8 +72,23 @@ pub struct AgentSummary {
     /// The attempt that was last requested with errors, so that they are shown once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) refused: Option<StepAttempt>,
+    /// How its last question was closed, until the next visit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) closed: Option<QuestionEnd>,
     /// Whether it is about to repeat its failed step.
     revived: bool,
+}
+
+/// How the question of a state was closed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionEnd {
+    Answered {
+        by: String,
+        answer: Value,
+    },
+    /// No answer came in time.
+    Expired,
 }
 
 /// The cost of a visit so far, and how well it is known.
@@ -192,8 +208,11 @@ impl AgentSummary {
             self.turn_failure = None;
         } else if let Event::Asked { ask, .. } = event {
             self.question = Some(ask.clone());
-        } else if let Event::AskAnswered { ask, key, .. } = event {
+        } else if let Event::AskAnswered { ask, key, by, value } = event {
+            self.closed = Some(QuestionEnd::Answered { by: by.clone(), answer: value.clone() });
             self.note_answer(ask, key);
+        } else if let Event::AskExpired { .. } = event {
+            self.closed = Some(QuestionEnd::Expired);
         } else if let Event::Stepped { event, .. } = event {
             self.note_step(event);
         }
@@ -219,6 +238,7 @@ impl AgentSummary {
         }
         (self.location, self.count) = (Some(location.clone()), count);
         (self.failed_step, self.question, self.revived) = (None, None, false);
+        self.closed = None;
     }
 
     fn note_answer(&mut self, ask: &TurnId, key: &str) {
@@ -276,6 +296,7 @@ pub(super) fn agent_of(event: &Event) -> Option<&AgentId> {
         | Event::AgentHeld { agent, .. }
         | Event::AgentWaits { agent, .. }
         | Event::AgentJoins { agent, .. }
+        | Event::AgentAsks { agent, .. }
         | Event::WaitOver { agent, .. }
         | Event::Joined { agent, .. }
         | Event::CancelRequested { agent, .. }

@@ -21,7 +21,7 @@ use crate::time::{Span, Timestamp};
 use crate::value::Value;
 
 use super::attempt::Attempt;
-use super::summary::{Transition, VisitCost};
+use super::summary::{QuestionEnd, Transition, VisitCost};
 
 /// The meaning of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,6 +105,8 @@ pub enum ViewEvent {
         transition: Option<Transition>,
         /// The workers that it waited for.
         joined: Option<JoinCounts>,
+        /// How the question that it asked was closed.
+        closed: Option<QuestionEnd>,
         // The bill of the place that the agent leaves, because the new visit has cost nothing yet.
         bill: Bill,
     },
@@ -148,6 +150,14 @@ pub enum ViewEvent {
         workers: usize,
         /// The state that it enters then.
         then: String,
+    },
+    /// It asks a person.
+    AgentAsks {
+        agent: AgentId,
+        /// The state that it leaves then.
+        at: String,
+        question: Value,
+        options: Vec<String>,
     },
     AgentCancelled {
         agent: AgentId,

@@ -6,12 +6,12 @@
 use crate::text::counted;
 use std::collections::BTreeSet;
 
-use crate::agent::{Agent, AgentStatus, Location};
+use crate::agent::{Agent, AgentStatus, Asking, Location};
 use crate::crayfish::key::RequestId;
 use crate::crayfish::{ErrorCode, VariableProblem};
 use crate::extension::{Extension, Kind};
 use crate::failure::{Failure, TurnFailure};
-use crate::ids::{AgentId, BackendName, StateName};
+use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::run::program::without_result;
 use crate::run::stop::StopOrigin;
 use crate::run::{Ending, Phase, Ralph, Run};
@@ -25,6 +25,7 @@ use super::next_command::{failed_state, is_final, is_of_caller, misses_variable}
 use super::place::place;
 use super::plan::Plan;
 use super::status::{Status, Waiting};
+use super::words::{options_words, preview};
 
 /// The cause of a status. The text names no command and no flag, because only the command line
 /// knows them.
@@ -250,9 +251,39 @@ fn waits(run: &Run, waiting: Waiting, naming: BackendLabels, time: TimeFormat) -
         (Waiting::Environment, None) => {
             "a resource of the machine was missing, such as disk space".to_owned()
         }
-        (Waiting::Person, None) => "a question is open".to_owned(),
+        (Waiting::Person, None) => asks(run, time),
         (Waiting::Caller, None) => owed(run),
         (Waiting::Quota(_), None) => "a usage limit was reached".to_owned(),
+    }
+}
+
+/// Names the question that is open for the longest time, and counts the others.
+fn asks(run: &Run, time: TimeFormat) -> String {
+    let mut open: Vec<&Asking> =
+        run.scheduler.asks.keys().filter_map(|ask| asking(run, ask)).collect();
+    open.sort_by_key(|asking| asking.at);
+    let Some(first) = open.first() else { return "a question is open".to_owned() };
+    let question = first.kept.question();
+    let text = question.map(|asked| preview(&asked.text)).unwrap_or_default();
+    let options = question.map(|asked| options_words(&asked.options)).unwrap_or_default();
+    let due = run.scheduler.asks.get(&first.ask).copied().flatten();
+    let due = due.map(|due| format!(" (until {})", time(due))).unwrap_or_default();
+    let more = match open.len() {
+        1 => String::new(),
+        several => format!("; {} more", counted(several as u64 - 1, "question")),
+    };
+    format!("{} asks: {text}{options}{due}{more}", first.ask.agent)
+}
+
+fn asking<'r>(run: &'r Run, ask: &TurnId) -> Option<&'r Asking> {
+    match &run.agents.get(&ask.agent)?.status {
+        AgentStatus::Asking(asking) => Some(asking),
+        AgentStatus::Live
+        | AgentStatus::Held(_)
+        | AgentStatus::Parked(_)
+        | AgentStatus::Joining(_)
+        | AgentStatus::Cancelling(_)
+        | AgentStatus::Failed { .. } => None,
     }
 }
 
@@ -428,6 +459,7 @@ fn parked(run: &Run, time: TimeFormat) -> String {
         Some(
             AgentStatus::Live
             | AgentStatus::Held(_)
+            | AgentStatus::Asking(_)
             | AgentStatus::Cancelling(_)
             | AgentStatus::Failed { .. },
         )
@@ -451,6 +483,7 @@ pub fn needed_edit(run: &Run) -> Option<Hint> {
         | AgentStatus::Held(_)
         | AgentStatus::Parked(_)
         | AgentStatus::Joining(_)
+        | AgentStatus::Asking(_)
         | AgentStatus::Cancelling(_) => None,
     });
     edits.next()

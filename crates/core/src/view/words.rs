@@ -23,7 +23,7 @@ use crate::value::Value;
 use super::TimeFormat;
 use super::attempt::{Attempt, How};
 use super::backend_labels::BackendLabels;
-use super::summary::{Transition, VisitCost};
+use super::summary::{QuestionEnd, Transition, VisitCost};
 use super::view_event::{
     AgentPlace, AttemptCause, Bill, JoinCounts, ProgramKind, RetryLimit, ViewEvent,
 };
@@ -125,7 +125,17 @@ pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Opti
         ViewEvent::Asked(place) => plain(place, &"asks a question"),
         ViewEvent::AskAnswered { place, by } => plain(place, &format_args!("{by} answered")),
 
-        ViewEvent::VisitEntered { agent, from, item, to, count, transition, joined, bill } => {
+        ViewEvent::VisitEntered {
+            agent,
+            from,
+            item,
+            to,
+            count,
+            transition,
+            joined,
+            closed,
+            bill,
+        } => {
             let text = match (from, item) {
                 (None, None) => format!("starts at {to}"),
                 (None, Some(item)) => format!("starts at {to} · {item}"),
@@ -133,7 +143,8 @@ pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Opti
                     let transition = transition.as_ref();
                     let joined = joined.map(join_words).unwrap_or_default();
                     let entry = entry(to, *count, transition);
-                    format!("{from} → {entry}{joined}{}", bill.words(naming))
+                    let closed = closed.as_ref().map(closed_words).unwrap_or_default();
+                    format!("{from} → {entry}{joined}{closed}{}", bill.words(naming))
                 }
             };
             Some(Line::new(Some(agent.clone()), Weight::Plain, text))
@@ -158,6 +169,11 @@ pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Opti
         ViewEvent::AgentJoins { agent, at, need, workers, then } => {
             let workers = needed_words(*need, *workers);
             let text = format!("{at} waits for {workers}, then {then}");
+            Some(Line::new(Some(agent.clone()), Weight::Plain, text))
+        }
+        ViewEvent::AgentAsks { agent, at, question, options } => {
+            let options = options_words(options);
+            let text = format!("{at} asks: {}{options}", preview(question));
             Some(Line::new(Some(agent.clone()), Weight::Plain, text))
         }
         ViewEvent::AgentCancelled { agent, why } => {
@@ -194,6 +210,19 @@ fn join_words(JoinCounts { end, ended, workers }: JoinCounts) -> String {
         WaitEnd::TimedOut => format!(": the wait timed out, {ended} of {all} ended"),
         WaitEnd::Unmet => format!(": too many workers failed, {ended} of {all} ended"),
     }
+}
+
+/// Describes how the question of a visit was closed.
+fn closed_words(end: &QuestionEnd) -> String {
+    match end {
+        QuestionEnd::Answered { by, answer } => format!(", {by} answered: {}", preview(answer)),
+        QuestionEnd::Expired => ": no answer in time".to_owned(),
+    }
+}
+
+/// Returns ` (approve | reject)`; nothing if any text is an answer.
+pub fn options_words(options: &[String]) -> String {
+    if options.is_empty() { String::new() } else { format!(" ({})", options.join(" | ")) }
 }
 
 fn of_run(weight: Weight, text: impl Into<String>) -> Line {

@@ -103,6 +103,15 @@ impl Policy {
             .filter_map(Option::as_deref)
     }
 
+    /// Returns whether the state may ask a person. A policy has to name `ask`.
+    pub fn may_ask(&self) -> bool {
+        let listed = self.tags.as_ref().is_some_and(|tags| tags.contains(&TagName::Ask));
+        let mut entries = self.transitions.iter().flatten();
+        listed
+            || self.targets.contains_key(&TagName::Ask)
+            || entries.any(|(tag, _)| *tag == TagName::Ask)
+    }
+
     /// Returns whether `allowed_tags` and `allowed_transitions` contain the tag.
     fn allows(&self, tag: TagName) -> bool {
         let listed = self.tags.as_ref().is_none_or(|tags| tags.contains(&tag));

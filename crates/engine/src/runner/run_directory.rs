@@ -18,6 +18,7 @@ use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, lock};
 use super::TICK_INTERVAL;
 use crate::driver::{Head, Log};
 use crate::feed::{FeedCursor, NoteKind};
+use crate::observe::with_stored_answer;
 use crate::owned::OwnError;
 use crate::pin::Pin;
 use crate::project::Project;
@@ -99,7 +100,7 @@ impl RunDirectory {
             .collect();
         for message in taken.messages {
             match request(&message.bytes, &message.key) {
-                Some(input) => requests.inputs.push(input),
+                Some(input) => requests.inputs.push(with_stored_answer(input, &self.blobs)),
                 None => {
                     ignored.push((format!("{}.json", message.key), "unknown request".to_owned()));
                 }

@@ -22,7 +22,18 @@ pub(super) fn decide(reading: Reading, context: &MessageContext<'_>) -> Result<T
 
 /// Returns the tags of one transition: a single tag, many forks, or the implicit tag.
 fn one_transition(reading: Reading, state: &State) -> Result<Vec<Tag>, Fault> {
-    let Reading { tags, malformed, malformed_parts, in_code, unknown_attributes: _ } = reading;
+    let Reading { tags, malformed, malformed_parts, malformed_asks, in_code, .. } = reading;
+    let (tags, malformed) = if may_ask(state) {
+        (tags, malformed)
+    } else {
+        // Questions are text, unless nothing else is there.
+        let asks = tags.iter().any(|tag| tag.name == TagName::Ask) || malformed_asks > 0;
+        let others: Vec<Tag> = tags.into_iter().filter(|tag| tag.name != TagName::Ask).collect();
+        if asks && others.is_empty() && malformed == malformed_asks {
+            return Err(Fault::Forbidden);
+        }
+        (others, malformed - malformed_asks)
+    };
     if tags.is_empty() {
         if malformed > 0 {
             return Err(Fault::Malformed);
@@ -44,6 +55,16 @@ fn one_transition(reading: Reading, state: &State) -> Result<Vec<Tag>, Fault> {
         return Err(Fault::Malformed);
     }
     if tags.len() == 1 || only_forks { Ok(tags) } else { Err(Fault::SeveralTags) }
+}
+
+/// Returns whether the state may ask a person: a script, or a prompt whose policy names `ask`.
+fn may_ask(state: &State) -> bool {
+    let State::Prompt(prompt) = state else { return true };
+    let policy = &prompt.policy;
+    let is_entry = |(tag, _): &(TagName, _)| *tag == TagName::Ask;
+    policy.tags.as_ref().is_some_and(|tags| tags.contains(&TagName::Ask))
+        || policy.targets.contains_key(&TagName::Ask)
+        || policy.transitions.iter().flatten().any(is_entry)
 }
 
 /// Returns whether a tag waits for more workers than the message starts.

@@ -18,8 +18,9 @@ pub(super) fn is_allowed(
     };
     let Policy { tags, targets, transitions } = &prompt.policy;
     let by_tag = tags.as_ref().is_none_or(|tags| tags.contains(&tag));
-    // Only a payload has no target, and a policy cannot restrict a payload.
-    let by_target = target.is_none()
+    // Only a payload has no target, and a policy cannot restrict a payload. A question names its
+    // state in an attribute.
+    let by_target = (target.is_none() && then.is_none())
         || targets
             .get(&tag)
             .is_none_or(|list| list.iter().any(|allowed| matches(allowed, target, then)));

@@ -23,6 +23,8 @@ pub struct Reading {
     pub malformed: usize,
     /// The number of forks and `goto`s among them.
     pub malformed_parts: usize,
+    /// The number of questions among them.
+    pub malformed_asks: usize,
     /// Whether a tag, well formed or not, was in code and did not count.
     pub in_code: bool,
     /// Unknown attributes of well-formed tags, in order.
@@ -50,6 +52,7 @@ impl Reading {
         for found in found {
             let Some((tag, unknown)) = found.tag else {
                 reading.malformed += 1;
+                reading.malformed_asks += usize::from(found.name == TagName::Ask);
                 reading.malformed_parts +=
                     usize::from(matches!(found.name, TagName::Fork | TagName::Goto));
                 continue;

@@ -69,6 +69,14 @@ pub(super) fn grammar(tag: TagName) -> Grammar {
             has_variables: true,
             ..plain
         },
+        TagName::Ask => Grammar {
+            has_target: false,
+            texts: &["options", "timeout", "default"],
+            words: &["next", "then"],
+            required: &["next"],
+            second_state: Some("next"),
+            ..plain
+        },
         TagName::Result => Grammar { has_target: false, texts: &["status"], ..plain },
     }
 }
@@ -86,7 +94,18 @@ impl Grammar {
     /// Returns whether these attributes do not go together, or belong on other tags.
     pub(super) fn refuses_together(&self, attributes: &[String]) -> bool {
         let has = |name: &str| attributes.iter().any(|given| given == name);
-        if self.texts.contains(&"wait") {
+        let asks = self.texts.contains(&"options");
+        if asks {
+            let ends = usize::from(has("then")) + usize::from(has("default"));
+            if ends != usize::from(has("timeout")) || has("wait") {
+                return true;
+            }
+        } else if !self.has_variables && (has("options") || has("default")) {
+            return true;
+        }
+        if asks {
+            // Checked above.
+        } else if self.texts.contains(&"wait") {
             let alone = !has("wait") && (has("timeout") || has("then"));
             let beside = ["input", "after", "at"].iter().any(|name| has(name));
             if alone || has("wait") && beside || has("timeout") && !has("then") {
@@ -115,9 +134,41 @@ impl Grammar {
             || (is_text && attribute == "after" && !is_wait(value))
             || (is_text && attribute == "timeout" && !is_wait(value))
             || (is_text && attribute == "wait" && !is_need(value))
+            || (is_text && attribute == "options" && !are_options(value))
             || (is_text && attribute == "at" && Timestamp::parse(value).is_none())
             || (self.has_variables && RESERVED.contains(&attribute))
     }
+}
+
+/// Returns whether a text lists the options of a question.
+fn are_options(text: &str) -> bool {
+    let options: Vec<String> = options(text).map(str::to_lowercase).collect();
+    let different: BTreeSet<&String> = options.iter().collect();
+    let fits = |option: &String| !option.is_empty() && option.chars().count() <= 80;
+    (2..=20).contains(&options.len())
+        && different.len() == options.len()
+        && options.iter().all(fits)
+}
+
+/// Returns the options of a question, as core keeps them.
+pub(super) fn options(text: &str) -> impl Iterator<Item = &str> {
+    text.split('|').map(str::trim)
+}
+
+/// Writes options and default of a question as core keeps them. Returns whether the default is one
+/// of the options.
+pub(super) fn settle_options(attributes: &mut BTreeMap<String, String>) -> bool {
+    let Some(written) = attributes.get("options").cloned() else { return true };
+    let listed: Vec<&str> = options(&written).collect();
+    if let Some(default) = attributes.get_mut("default") {
+        let meant = default.trim().to_lowercase();
+        let Some(option) = listed.iter().find(|option| option.to_lowercase() == meant) else {
+            return false;
+        };
+        (*option).clone_into(default);
+    }
+    attributes.insert("options".to_owned(), listed.join("|"));
+    true
 }
 
 /// Returns whether a text says how many workers have to end.
@@ -226,6 +277,7 @@ pub(super) fn single(context: &MessageContext<'_>, tag: &Tag) -> Result<Transiti
         TagName::Call => invoke(context, tag, NextConversation::Branch),
         TagName::Function => invoke(context, tag, NextConversation::Fresh),
         TagName::Fork => forks(context, std::slice::from_ref(tag)),
+        TagName::Ask => ask(context, tag),
         TagName::Result => {
             context.permit(tag.name, None, None)?;
             let is_failure = tag.attributes.get("status").is_some_and(|status| status == "failed");
@@ -254,6 +306,20 @@ fn reset(context: &MessageContext<'_>, tag: &Tag) -> Result<Transition, Fault> {
     let conversation = NextConversation::Fresh;
     let parks = tag.attributes.contains_key("after");
     Ok(Transition::Move(Move { conversation, returns, cwd, parks, ..plain }))
+}
+
+/// Asks a person. The answer is the first option, or `yes`.
+fn ask(context: &MessageContext<'_>, tag: &Tag) -> Result<Transition, Fault> {
+    let to = context.state(&tag.attributes["next"])?;
+    context.permit(tag.name, None, Some(&to))?;
+    if let Some(then) = tag.attributes.get("then") {
+        let then = context.state(then)?;
+        context.permit(tag.name, None, Some(&then))?;
+    }
+    let first = tag.attributes.get("options").and_then(|text| options(text).next());
+    let answer = first.unwrap_or("yes").to_owned();
+    let plain = Move::plain(tag.name, to, Some(answer));
+    Ok(Transition::Move(Move { parks: true, ..plain }))
 }
 
 fn invoke(

@@ -126,7 +126,7 @@ fn malformed_tags() {
 
 #[test]
 fn a_result_that_was_mentioned() {
-    let why = crate::protocol::tags::TagProblem::OpenedTwice.to_string();
+    let why = crate::protocol::tags::TagProblem::OpenedTwice(TagName::Result).to_string();
     let fault = Fault::Malformed(vec![malformed(TagName::Result, &why)]);
     assert_snapshot!(reminder(&fault, &strict()), @r#"
     The <result> tag of your message cannot be read: `<result` appears twice before `</result>`, so the payload is uncertain; where you mean the tag itself, describe it, do not write it.

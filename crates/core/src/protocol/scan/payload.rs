@@ -1,4 +1,4 @@
-//! Finds the close of a `result`, and decides whether its payload is certain.
+//! Finds the close of a `result` or an `ask`, and decides whether its payload is certain.
 //!
 //! The payload is raw. The first close after an opening ends it, in code or not, because the
 //! payload may contain half a code block. The payload is uncertain if a second opening precedes
@@ -13,6 +13,7 @@ use memchr::memmem::Finder;
 use super::code::Code;
 use super::opening;
 use crate::protocol::source::Source;
+use crate::protocol::tags::TagName;
 
 /// The tags that count: those outside code, or all if there are none outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,12 +22,13 @@ pub(super) enum Counting {
     Everywhere,
 }
 
-/// Answers questions about result tags. The questions must come in the order of the text, so that
+/// Answers questions about the tags of one name. The questions must come in the order of the text, so that
 /// no part is searched again and again.
 #[derive(Debug)]
 pub(super) struct Payloads<'a> {
     bytes: &'a [u8],
     source: Source,
+    name: TagName,
     /// Built once, because preparing a search costs far more than a search.
     closes: Finder<'static>,
     openings: Finder<'static>,
@@ -42,12 +44,14 @@ enum Ahead {
 }
 
 impl<'a> Payloads<'a> {
-    pub(super) fn new(bytes: &'a [u8], source: Source) -> Self {
+    pub(super) fn new(bytes: &'a [u8], source: Source, name: TagName) -> Self {
+        let finder = |opening: &str| Finder::new(&format!("{opening}{name}")).into_owned();
         Self {
             bytes,
             source,
-            closes: Finder::new("</result"),
-            openings: Finder::new("<result"),
+            name,
+            closes: finder("</"),
+            openings: finder("<"),
             close: Ahead::Unknown,
         }
     }
@@ -71,7 +75,7 @@ impl<'a> Payloads<'a> {
         }
     }
 
-    /// Returns whether another opening of `result` is between `from` and `close`.
+    /// Returns whether another opening of the tag is between `from` and `close`.
     pub(super) fn opens_again(&self, from: usize, close: &Range<usize>) -> bool {
         let payload = &self.bytes[from..close.start];
         let mut starts = self.openings.find_iter(payload);
@@ -116,7 +120,7 @@ impl<'a> Payloads<'a> {
         let starts = self.closes.find_iter(&self.bytes[part.clone()]);
         starts.filter_map(move |offset| {
             let start = part.start + offset;
-            Some(start..close_end(self.bytes, start, "result")?)
+            Some(start..close_end(self.bytes, start, self.name.as_str())?)
         })
     }
 }

@@ -10,8 +10,12 @@ use super::{Tag, TagName, TagProblem};
 
 /// Attributes for a time, which only tags that can wait have.
 const TIMES: [&str; 2] = ["after", "at"];
-/// Attributes of a wait for workers, which only `goto` has.
-const GATHERING: [&str; 3] = ["wait", "timeout", "then"];
+/// The attribute of a wait for workers, which only `goto` has.
+const GATHERING: [&str; 1] = ["wait"];
+/// Attributes of waits that can end without what they wait for.
+const TIMEOUTS: [&str; 2] = ["timeout", "then"];
+/// Attributes of a question.
+const ASKING: [&str; 2] = ["options", "default"];
 
 /// A tag that borrows from its text.
 pub type TagContent<'a> = Tag<Cow<'a, str>, Cow<'a, str>>;
@@ -39,6 +43,12 @@ impl<'a> BorrowedTag<'a> {
         if let Some(name) = given.named(&GATHERING) {
             return Err(TagProblem::OnlyGoto(name));
         }
+        if let Some(name) = given.named(&TIMEOUTS) {
+            return Err(TagProblem::OnlyGotoAndAsk(name));
+        }
+        if let Some(name) = given.named(&ASKING) {
+            return Err(TagProblem::OnlyAsk(name));
+        }
         let unknown = given.0.into_iter().map(|(name, _)| name).collect();
         Ok(Self { kind, unknown })
     }
@@ -58,6 +68,11 @@ impl<'a> Attributes<'a> {
         let index = self.0.iter().position(|(given, _)| *given == name)?;
         let (_, raw) = self.0.remove(index);
         Some(raw)
+    }
+
+    /// Returns an attribute as it is written, and leaves it.
+    pub(super) fn peek(&self, name: &str) -> Option<&'a str> {
+        self.0.iter().find(|(given, _)| *given == name).map(|(_, raw)| *raw)
     }
 
     /// Takes an attribute that is a name: trimmed, not empty, and of bounded length.

@@ -2,8 +2,7 @@
 
 use super::attributes::Attributes;
 use super::need::Need;
-use super::{Tag, TagContent, TagProblem, When};
-use crate::time::Span;
+use super::{Tag, TagContent, TagProblem, When, when};
 
 /// Returns the tag with its attributes `wait`, `timeout` and `then`.
 pub(super) fn read<'a>(
@@ -17,7 +16,7 @@ pub(super) fn read<'a>(
         };
     };
     let need = Need::parse(wait.trim()).ok_or(TagProblem::BadWait(wait))?;
-    let timeout = given.raw("timeout").map(timeout).transpose()?;
+    let timeout = given.raw("timeout").map(when::timeout).transpose()?;
     let then = given.word("then")?;
     if timeout.is_some() && then.is_none() {
         return Err(TagProblem::TimeoutNeedsThen);
@@ -31,15 +30,9 @@ pub(super) fn read<'a>(
         | Tag::Call(_)
         | Tag::Function(_)
         | Tag::Fork { .. }
+        | Tag::Ask(_)
         | Tag::Result { .. }
-        | Tag::Gather { .. }) => Ok(tag),
+        | Tag::Gather { .. }
+        | Tag::Answered { .. }) => Ok(tag),
     }
-}
-
-fn timeout(text: &str) -> Result<Span, TagProblem<'_>> {
-    let span = Span::parse_any(text).map_err(|_| TagProblem::BadTimeout(text))?;
-    if !(When::SHORTEST..=When::LONGEST).contains(&span) {
-        return Err(TagProblem::TimeoutRange);
-    }
-    Ok(span)
 }

@@ -57,6 +57,10 @@ pub enum TagProblem<'a> {
     OnlyLater(&'a str),
     /// An attribute of a wait for workers on another tag.
     OnlyGoto(&'a str),
+    /// An attribute of a wait that can time out on another tag.
+    OnlyGotoAndAsk(&'a str),
+    /// An attribute of a question on another tag.
+    OnlyAsk(&'a str),
     /// Such an attribute on a `fork`.
     OnFork(&'a str),
     /// A `wait` that is neither a word nor a number.
@@ -71,16 +75,32 @@ pub enum TagProblem<'a> {
     WaitAndInput,
     /// A wait for workers and for a time.
     WaitAnd(&'static str),
+    EmptyQuestion,
+    LongQuestion,
+    /// Fewer than two options, or more than twenty.
+    OptionCount,
+    /// An empty option, or a long one.
+    OptionLength,
+    OptionTwice,
+    /// A `then` or a `default` without `timeout`.
+    NeedsTimeout(&'static str),
+    /// A `timeout` with neither `then` nor `default`, or with both.
+    TimeoutNeedsOne,
+    /// A `default` that is not one of the options.
+    BadDefault {
+        default: &'a str,
+        options: &'a str,
+    },
     /// A name of more than [`TagProblem::LONGEST_NAME`] bytes; `None` is the target.
     TooLong(Option<&'static str>),
     /// Nothing between the tags.
     NoTarget,
     /// A missing closing tag.
     NoClose(TagName),
-    /// A second opening before the close of a result.
-    OpenedTwice,
-    /// A second close of a result.
-    ClosedTwice,
+    /// A second opening before the close of a raw text.
+    OpenedTwice(TagName),
+    /// A second close of a raw text.
+    ClosedTwice(TagName),
 }
 
 impl TagProblem<'_> {
@@ -143,6 +163,8 @@ impl fmt::Display for TagProblem<'_> {
             Self::AfterAndAt => f.write_str("`after` and `at` cannot be combined"),
             Self::OnlyLater(name) => write!(f, "`{name}` is only valid on goto and reset"),
             Self::OnlyGoto(name) => write!(f, "`{name}` is only valid on goto"),
+            Self::OnlyGotoAndAsk(name) => write!(f, "`{name}` is only valid on goto and ask"),
+            Self::OnlyAsk(name) => write!(f, "`{name}` is only valid on ask"),
             Self::OnFork(name) => write!(
                 f,
                 "`{name}` belongs on the goto beside the forks: <goto wait=\"all\">STATE</goto>"
@@ -163,23 +185,60 @@ impl fmt::Display for TagProblem<'_> {
                 "`wait` and `input` cannot be combined: `wait` already passes on the results",
             ),
             Self::WaitAnd(name) => write!(f, "`{name}` and `wait` cannot be combined"),
+            Self::EmptyQuestion => f.write_str("the question is empty"),
+            Self::LongQuestion => f.write_str("the question is longer than 64 KiB"),
+            Self::OptionCount => {
+                f.write_str("`options` must list 2 to 20 options, separated by vertical bars")
+            }
+            Self::OptionLength => {
+                f.write_str("`options`: each option must have 1 to 80 characters")
+            }
+            Self::OptionTwice => f.write_str("`options` contains an option twice"),
+            Self::NeedsTimeout(name) => write!(f, "`{name}` needs `timeout`"),
+            Self::TimeoutNeedsOne => f.write_str("`timeout` needs either `then` or `default`"),
+            Self::BadDefault { default, options } => {
+                let options: Vec<&str> = options.split('|').map(str::trim).collect();
+                let options = options.join(", ");
+                let [default, options] =
+                    [*default, options.as_str()].map(|text| excerpt(text, SHOWN));
+                write!(f, "`default` is {default:?}, but the options are {options}")
+            }
             Self::TooLong(None) => f.write_str("its target is longer than any name"),
             Self::TooLong(Some(name)) => {
                 write!(f, "the value of `{name}` is longer than any name")
             }
             Self::NoTarget => f.write_str("it names no state"),
-            Self::NoClose(TagName::Result) => f.write_str("it has no `</result>`"),
+            Self::NoClose(name @ (TagName::Result | TagName::Ask)) => {
+                write!(f, "it has no `</{name}>`")
+            }
             Self::NoClose(name) => {
                 write!(f, "there is no `</{name}>` right after the name of a state")
             }
-            Self::OpenedTwice => f.write_str(
-                "`<result` appears twice before `</result>`, so the payload is uncertain; \
+            Self::OpenedTwice(name) => write!(
+                f,
+                "`<{name}` appears twice before `</{name}>`, so the {text} is uncertain; \
                  where you mean the tag itself, describe it, do not write it",
+                text = raw_text(*name)
             ),
-            Self::ClosedTwice => f.write_str(
-                "`</result>` appears twice, so the payload is uncertain; \
+            Self::ClosedTwice(name) => write!(
+                f,
+                "`</{name}>` appears twice, so the {text} is uncertain; \
                  where you mean the tag itself, describe it, do not write it",
+                text = raw_text(*name)
             ),
         }
+    }
+}
+
+/// Returns the word for the raw text of a tag.
+const fn raw_text(name: TagName) -> &'static str {
+    match name {
+        TagName::Ask => "question",
+        TagName::Goto
+        | TagName::Reset
+        | TagName::Call
+        | TagName::Function
+        | TagName::Fork
+        | TagName::Result => "payload",
     }
 }

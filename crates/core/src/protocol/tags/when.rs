@@ -43,3 +43,12 @@ pub(super) fn read<'a>(
     };
     Ok(Tag::<Cow<'a, str>, Cow<'a, str>>::Later { tag: Box::new(tag), when })
 }
+
+/// Reads the longest wait of a tag.
+pub(super) fn timeout(text: &str) -> Result<Span, TagProblem<'_>> {
+    let span = Span::parse_any(text).map_err(|_| TagProblem::BadTimeout(text))?;
+    if !(When::SHORTEST..=When::LONGEST).contains(&span) {
+        return Err(TagProblem::TimeoutRange);
+    }
+    Ok(span)
+}

@@ -81,6 +81,12 @@ impl RunView {
                 lost: lost.clone(),
                 failure: self.row(&turn.agent).and_then(|row| row.summary.turn_failure.clone()),
             },
+            // The question of a state has a line of its own, and so has its answer.
+            Event::Asked { ask, .. } | Event::AskAnswered { ask, .. }
+                if self.row(&ask.agent).is_some_and(|row| row.question.is_some()) =>
+            {
+                return None;
+            }
             Event::Asked { ask, .. } => ViewEvent::Asked(self.place(&ask.agent)),
             Event::AskAnswered { ask, by, .. } => {
                 ViewEvent::AskAnswered { place: self.place(&ask.agent), by: by.clone() }
@@ -115,6 +121,15 @@ impl RunView {
                 workers: workers.len(),
                 then: kept.target().to_owned(),
             },
+            Event::AgentAsks { agent, kept, .. } => {
+                let question = kept.question()?;
+                ViewEvent::AgentAsks {
+                    agent: agent.clone(),
+                    at: self.row(agent).map(AgentRow::place_name).unwrap_or_default(),
+                    question: question.text.clone(),
+                    options: question.options.clone(),
+                }
+            }
             Event::AgentCancelled { agent, why } => {
                 ViewEvent::AgentCancelled { agent: agent.clone(), why: why.clone() }
             }
@@ -178,6 +193,7 @@ impl RunView {
                 let (ended, workers) = (group.ended, group.members.len());
                 Some(JoinCounts { end: group.over?, ended, workers })
             }),
+            closed: row.summary.closed.clone(),
             bill: row.bill(),
         })
     }

@@ -7,14 +7,14 @@
 use std::collections::BTreeSet;
 
 use crate::agent::{
-    Agent, AgentStatus, Frame, Joining, Location, Parked, PendingTransition, Session,
+    Agent, AgentStatus, Asking, Frame, Joining, Location, Parked, PendingTransition, Session,
 };
 use crate::crayfish::state::{Branch, StepEvent};
 use crate::extension::Extension;
 use crate::failure::Failure;
 use crate::few::Few;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
-use crate::protocol::Notice;
+use crate::protocol::{Notice, Question};
 use crate::run::apply::restack;
 use crate::run::{Event, Group, Run};
 use crate::scheduler::{Lane, Scheduler, TurnPhase};
@@ -60,6 +60,8 @@ pub struct AgentRow {
     pub retries: u32,
     /// The workers that it waits for.
     pub group: Option<Group>,
+    /// The open question that it asks a person.
+    pub question: Option<OpenQuestion>,
     /// Whether it is being cancelled.
     pub cancelling: bool,
     /// Why it failed; `None` if it is live.
@@ -69,6 +71,27 @@ pub struct AgentRow {
     /// Whether its turn waits for a new budget share. Whether the turn gets one is not decided yet:
     /// the run may end first, because its budget is spent.
     pub(super) awaits_share: bool,
+}
+
+/// A question to a person that has no answer yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenQuestion {
+    /// The id of the question: the turn that asked.
+    pub ask: TurnId,
+    pub at: Timestamp,
+    pub question: Question,
+}
+
+impl OpenQuestion {
+    fn of(kept: &PendingTransition, ask: &TurnId, at: Timestamp) -> Option<Self> {
+        let question = kept.question()?.clone();
+        Some(Self { ask: ask.clone(), at, question })
+    }
+
+    /// Returns when it expires.
+    pub fn due(&self) -> Option<Timestamp> {
+        Some(self.at + self.question.timeout.as_ref()?.after)
+    }
 }
 
 /// Whether an agent can continue.
@@ -81,6 +104,8 @@ pub enum Standing {
     Parked,
     /// Its transition waits for workers.
     Joining,
+    /// A person has to answer its question.
+    Asking,
     /// Its turn is being ended, and then it leaves the run.
     Cancelling,
     Failed,
@@ -165,6 +190,7 @@ impl AgentRow {
             reminders: 0,
             retries: 0,
             group: None,
+            question: None,
             cancelling: false,
             failure: None,
             sent: Sent::Body,
@@ -200,6 +226,18 @@ impl AgentRow {
             reminders: agent.visit.reminders,
             retries: agent.visit.retries,
             group: run.groups.get(&agent.id).cloned(),
+            question: match &agent.status {
+                AgentStatus::Asking(Asking { kept, ask, at, answer: None }) => {
+                    OpenQuestion::of(kept, ask, *at)
+                }
+                AgentStatus::Live
+                | AgentStatus::Held(_)
+                | AgentStatus::Parked(_)
+                | AgentStatus::Joining(_)
+                | AgentStatus::Asking(_)
+                | AgentStatus::Cancelling(_)
+                | AgentStatus::Failed { .. } => None,
+            },
             cancelling: matches!(agent.status, AgentStatus::Cancelling(_)),
             failure: match &agent.status {
                 AgentStatus::Failed { failure, .. } => Some(failure.clone()),
@@ -207,6 +245,7 @@ impl AgentRow {
                 | AgentStatus::Held(_)
                 | AgentStatus::Parked(_)
                 | AgentStatus::Joining(_)
+                | AgentStatus::Asking(_)
                 | AgentStatus::Cancelling(_) => None,
             },
             sent: turn.map_or(Sent::Body, |turn| Sent::of(&turn.prompt)),
@@ -238,6 +277,8 @@ impl AgentRow {
             (AgentStatus::Joining(Joining { kept, until }), _) => {
                 Doing::Waiting(Wait::Join { until: *until, then: kept.target().to_owned() })
             }
+            (AgentStatus::Asking(Asking { answer: None, .. }), _) => Doing::Waiting(Wait::Answer),
+            (AgentStatus::Asking(_), _) => Doing::Nothing,
             (AgentStatus::Cancelling(_), Some(TurnPhase::Running { .. })) => {
                 Doing::Working(self.work())
             }
@@ -301,6 +342,7 @@ impl AgentRow {
             (Some(_), _) => Standing::Failed,
             (None, _) if self.cancelling => Standing::Cancelling,
             (None, Doing::Waiting(Wait::Join { .. })) => Standing::Joining,
+            (None, _) if self.question.is_some() => Standing::Asking,
             (None, Doing::Waiting(Wait::Workers)) => Standing::Held,
             (None, Doing::Waiting(Wait::Time { .. })) => Standing::Parked,
             (None, _) => Standing::Live,
@@ -394,6 +436,11 @@ impl AgentRow {
         | Event::AgentJoins { .. } = event
         {
             self.failure = None;
+        } else if let Event::AgentAsks { kept, ask, at, .. } = event {
+            self.failure = None;
+            self.question = OpenQuestion::of(kept, ask, *at);
+        } else if let Event::AskAnswered { .. } | Event::AskExpired { .. } = event {
+            self.question = None;
         } else if let Event::WaitOver { end, .. } = event {
             if let Some(group) = &mut self.group {
                 group.over = Some(*end);

@@ -44,7 +44,7 @@ impl Reader<'_> {
                 continue;
             };
             let what = format!("`allowed_targets.{tag}`");
-            if tag.spec().body != Body::Target {
+            if tag.spec().body != Body::Target && tag.spec().follower.is_none() {
                 let message = format!("a {tag} has no target that could be allowed");
                 let hint = format!("name `{tag}` in `allowed_tags`");
                 self.error_with_hint(entry.span, "misplaced-key", message, Some(hint));
@@ -73,8 +73,18 @@ impl Reader<'_> {
     fn target(&mut self, tag: TagName, node: &Node) -> Option<Route> {
         let place = format!(" in `allowed_targets.{tag}`");
         if !matches!(node.content, Content::Map(_)) {
-            let target = self.name(&format!("a target{place}"), node, Role::Policy(tag))?;
-            return Some(Route { target: Some(target), then: None, wait: None });
+            let what = format!("a target{place}");
+            return Some(match tag.spec().body {
+                Body::Target => {
+                    let target = self.name(&what, node, Role::Policy(tag))?;
+                    Route { target: Some(target), ..Route::default() }
+                }
+                // The tag names its only state in an attribute.
+                Body::Payload(_) => {
+                    let then = self.name(&what, node, Role::Following(tag))?;
+                    Route { then: Some(then), ..Route::default() }
+                }
+            });
         }
         let entries = self.entries(&format!("an entry of `allowed_targets.{tag}`"), node)?;
         let known = known_keys(tag, "child");

@@ -21,7 +21,7 @@ impl Policy {
     pub fn allowances(&self) -> Vec<(TagName, Routes)> {
         TagName::ALL
             .into_iter()
-            .filter(|tag| self.allows(*tag))
+            .filter(|tag| self.allows(*tag) && (*tag != TagName::Ask || self.may_ask()))
             .filter_map(|tag| Some((tag, self.choice(tag)?)))
             .collect()
     }
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn no_policy_allows_any_target() {
-        let expected = TagName::ALL.map(|tag| (tag, Routes::Any));
+        let expected = TagName::WITHOUT_POLICY.map(|tag| (tag, Routes::Any));
         assert_eq!(Policy::default().allowances(), expected);
     }
 

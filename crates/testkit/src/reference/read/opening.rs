@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use raymond_core::protocol::{Source, TagName};
 
-use crate::reference::tags::grammar;
+use crate::reference::tags::{grammar, settle_options};
 
 /// Returns the tag that opens at this byte: `<`, a whole name, and ASCII whitespace, `>` or `/`. An
 /// iteration knows only one tag.
@@ -145,6 +145,9 @@ pub(super) fn meaning(name: TagName, written: Written) -> Option<Meaning> {
     }
     let mut known = known;
     known.retain(|key, value| !grammar.is_default(key, value));
+    if !settle_options(&mut known) {
+        return None;
+    }
     let unknown = unknown.into_iter().map(|(name, _)| name).collect();
     Some(Meaning { known, unknown })
 }

@@ -17,11 +17,23 @@ impl Tag {
         if let Some(need) = fields.remove("need") {
             fields.insert("wait".to_owned(), wait(&need));
         }
-        if let Some(Json::Number(millis)) = fields.remove("timeout") {
+        let timeout = fields.remove("timeout");
+        let after = timeout.as_ref().map(|timeout| timeout.get("after").unwrap_or(timeout));
+        if let Some(Json::Number(millis)) = after {
             let span = Span(millis.as_u64()?).to_string();
             fields.insert("timeout".to_owned(), Json::String(span));
         }
-        let body = fields.remove("target").or_else(|| fields.remove("payload"))?;
+        // `{"then": "A"}` or `{"default": "no"}`
+        if let Some(Json::Object(otherwise)) =
+            timeout.and_then(|mut timeout| timeout.get_mut("otherwise").map(Json::take))
+        {
+            fields.extend(otherwise);
+        }
+        if let Some(Json::Array(options)) = fields.remove("options") {
+            let options: Vec<&str> = options.iter().filter_map(Json::as_str).collect();
+            fields.insert("options".to_owned(), Json::String(options.join("|")));
+        }
+        let body = ["target", "payload", "text"].iter().find_map(|name| fields.remove(*name))?;
         if let Some(Json::Object(variables)) = fields.remove("attributes") {
             fields.extend(variables);
         }

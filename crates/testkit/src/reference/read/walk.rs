@@ -155,9 +155,12 @@ fn payload_at(text: &str, start: usize, name: TagName, source: Source, code: &[b
     {
         return Found::uncertain(name, open, further_end);
     }
+    let body = &text[open..close];
+    let is_question = !body.trim().is_empty() && body.len() <= 64 * 1024;
     let meaning = opening.ok().and_then(|(written, _)| opening::meaning(name, written));
+    let meaning = meaning.filter(|_| name != TagName::Ask || is_question);
     let tag = meaning.map(|Meaning { known, unknown }| {
-        let tag = Tag { name, body: text[open..close].to_owned(), attributes: known };
+        let tag = Tag { name, body: body.to_owned(), attributes: known };
         (tag, unknown)
     });
     Found { name, end, open, resume_at: end, tag }
