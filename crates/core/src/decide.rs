@@ -25,7 +25,7 @@ pub use refusal::Refusal;
 use crate::agent::{AgentStatus, CancelReason, Joining, Parked, SessionPlan};
 use crate::budget::{Basis, Charge, Micros};
 use crate::crayfish::name::StepId;
-use crate::failure::Failure;
+use crate::failure::AgentFailure;
 use crate::few::Few;
 use crate::ids::{AgentId, Nonce, TurnAttempt, TurnId};
 use crate::machine::{alarm, joins, waking};
@@ -143,7 +143,7 @@ fn due(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
             Timer::Wake(agent) => alarm::ring(&mut decision, agent),
             Timer::AskExpires(ask) => {
                 decision.push(Event::AskExpired { ask: ask.clone() });
-                let (agent, failure) = (ask.agent.clone(), Failure::Unanswered);
+                let (agent, failure) = (ask.agent.clone(), AgentFailure::Unanswered);
                 decision.push(Event::AgentFailed { agent, failure, kept: None });
             }
         }

@@ -190,7 +190,7 @@ mod tests {
                 fs::write(&path, text.replace("ROOT", root.to_str().unwrap())).unwrap();
             }
         }
-        let disk = std::sync::Arc::new(raymond_store::disk::Files);
+        let disk = std::sync::Arc::new(raymond_store::disk::RealDisk);
         let root_directory = raymond_store::Root::in_directory(&root.join("p"));
         let project = Project { disk, root: root_directory };
         let message = match check(&project, &RunId::new("r")) {

@@ -2,7 +2,7 @@
 //! language.
 //!
 //! [`stdio`] and [`http`] transport the protocol, and [`Server`] answers it, in both protocol
-//! versions. The answers come from a [`Host`]: this crate starts no program and reads no journal.
+//! versions. The answers come from a [`ToolHost`]: this crate starts no program and reads no journal.
 //! It is small, because its dependencies take long to build.
 
 mod body;
@@ -21,7 +21,7 @@ mod server;
 pub mod stdio;
 mod tool;
 
-pub use host::Host;
+pub use host::ToolHost;
 pub use rounds::ASKS;
 pub use server::Server;
 

@@ -1,7 +1,7 @@
 //! `raymond attach`: follows a run that another process drives, without changing it.
 
 use raymond_core::run::Phase;
-use raymond_core::view::{self, Owner, Status};
+use raymond_core::view::{self, OwnerState, Status};
 use raymond_engine::feed::{Followed, POLL_INTERVAL, RunFollower, RunWatcher as _};
 use raymond_engine::inspect::Inspection;
 use tokio::runtime::Runtime;
@@ -67,6 +67,6 @@ async fn follow(
     }
     let seen = follower.into_seen();
     // `poll` returns `Over` for an owner that is gone, and an ended run needs none.
-    let status = view::status(&seen.head.run, Owner::Gone);
+    let status = view::status(&seen.head.run, OwnerState::Gone);
     Ok((seen, status))
 }

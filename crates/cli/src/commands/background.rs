@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use raymond_backends::process::{self, Background, Detached, Files};
+use raymond_backends::process::{self, Background, Detached, OutputFiles};
 use raymond_core::ids::RunId;
 use raymond_core::run::{Event, Record};
 use raymond_core::time::Timestamp;
@@ -149,7 +149,7 @@ fn background(run: &RunId, log: &Path, stdin: Vec<u8>) -> Result<Background, Fai
         arguments: command.chain(run_flag).chain(words).collect(),
         cwd: std::env::current_dir().map_err(start_failure)?,
         stdin,
-        files: Files { stdout: log.to_owned(), stderr: log.to_owned() },
+        files: OutputFiles { stdout: log.to_owned(), stderr: log.to_owned() },
     })
 }
 

@@ -21,7 +21,7 @@ use raymond_core::text::nearest;
 use raymond_core::view::attempt::{Attempt, How};
 use raymond_core::view::{RunView, ViewEvent};
 use raymond_engine::inspect::Inspection;
-use raymond_engine::prompts::{Prompts, PromptsError, prompts};
+use raymond_engine::prompts::{PromptsError, RenderedPrompts, prompts};
 use raymond_store::{Blobs, RunPaths};
 
 use crate::args::Logs;
@@ -29,8 +29,8 @@ use crate::failure::Failure;
 use crate::{backends, runs};
 
 use follow::TurnFollower;
-use item::{Kind, LogItem};
-use page::{Page, Shape, Stop};
+use item::{ItemKind, LogItem};
+use page::{Page, PageShape, PageStop};
 
 pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     let project = runs::project()?;
@@ -43,15 +43,18 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
         flags.wanted().check(&run, &turns_seen)?;
     }
     let shape = match (flags.json, flags.raw) {
-        (true, _) => Shape::Json,
-        (false, true) => Shape::Raw,
-        (false, false) => Shape::Text,
+        (true, _) => PageShape::Json,
+        (false, true) => PageShape::Raw,
+        (false, false) => PageShape::Text,
     };
     let paths = project.paths(&run);
     let blobs = project.blobs(&paths);
     let uses_only_replies = backends::uses_only_replies(&seen.head.run.settings);
-    let prompts =
-        if flags.prompts { sent_prompts(&seen, &blobs, &paths.handed)? } else { Prompts::new() };
+    let prompts = if flags.prompts {
+        sent_prompts(&seen, &blobs, &paths.handed)?
+    } else {
+        RenderedPrompts::new()
+    };
     let source = Source { paths, blobs, uses_only_replies, prompts };
     let mut page = Page::new(shape, seen.head.ledger.naming());
     let printed = if flags.follow {
@@ -73,8 +76,8 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     match printed {
         Ok(()) => page.explain_empty(&run),
         // A closed stdout means that the reader has seen enough, which is not an error.
-        Err(Stop::ReaderGone) => {}
-        Err(Stop::Failed(failure)) => return Err(failure),
+        Err(PageStop::ReaderGone) => {}
+        Err(PageStop::Failed(failure)) => return Err(failure),
     }
     Ok(0)
 }
@@ -227,11 +230,15 @@ struct Source {
     /// Whether replies stand in for the clients, which then leave no transcripts.
     uses_only_replies: bool,
     /// The prompts to print; empty without `--prompts`.
-    prompts: Prompts,
+    prompts: RenderedPrompts,
 }
 
 /// Renders the prompts of a run again.
-fn sent_prompts(seen: &Inspection, blobs: &Blobs, handed: &Path) -> Result<Prompts, Failure> {
+fn sent_prompts(
+    seen: &Inspection,
+    blobs: &Blobs,
+    handed: &Path,
+) -> Result<RenderedPrompts, Failure> {
     let records = runs::records(seen).map(|record| record.map_err(PromptsFailure::Read));
     prompts(records, blobs, handed).map_err(|failure| match failure {
         PromptsFailure::Read(failure) => failure,
@@ -255,11 +262,11 @@ impl From<PromptsError> for PromptsFailure {
 
 impl Source {
     /// Prints a whole turn.
-    fn print(&self, turn: &LoggedTurn, page: &mut Page) -> Result<(), Stop> {
+    fn print(&self, turn: &LoggedTurn, page: &mut Page) -> Result<(), PageStop> {
         page.begin(&turn.attempt)?;
         let Attempt { turn: id, number, .. } = &turn.attempt;
         if let Some(prompt) = self.prompts.get(&TurnAttempt { turn: id.clone(), number: *number }) {
-            page.item(&LogItem::new(Kind::Prompt, prompt))?;
+            page.item(&LogItem::new(ItemKind::Prompt, prompt))?;
         }
         self.words(turn, page)?;
         page.end()

@@ -18,14 +18,14 @@ use crate::backends::Backends;
 use crate::handed::Handing;
 use crate::observe;
 use crate::schemas::Schemas;
-use crate::scope::Origin;
+use crate::scope::ScopeOrigin;
 
 /// The data that every turn of a run shares.
 #[derive(Debug)]
 pub(crate) struct TurnContext {
     pub(crate) run: RunContext,
     pub(crate) schemas: Arc<Schemas>,
-    pub(crate) origin: Origin,
+    pub(crate) origin: ScopeOrigin,
     pub(crate) blobs: Arc<Blobs>,
     pub(crate) backends: Backends,
     pub(crate) grace: Grace,

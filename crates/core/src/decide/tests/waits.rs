@@ -13,7 +13,7 @@ use crate::run::settings::Pinning;
 use crate::run::stop::StopMode;
 use crate::run::{Ending, Input, Phase};
 use crate::time::{Span, Timestamp};
-use crate::view::status::{Owner, Status, Waiting, status};
+use crate::view::status::{OwnerState, Status, Waiting, status};
 
 const AFTER: &str = r#"<goto after="5m" input="x">B</goto>"#;
 
@@ -227,8 +227,8 @@ fn no_wait_ends_the_process_instead() {
     play.says("main", AFTER);
     assert_eq!(play.run.phase, Phase::Ended(Ending::Sleeping));
     let waits = |owner| Status::Waiting(Waiting::Time(Timestamp(300_000)), owner);
-    assert_eq!(status(&play.run, Owner::Gone), waits(Owner::Gone));
-    assert_eq!(status(&play.run, Owner::Gone).exit_code(), 4);
+    assert_eq!(status(&play.run, OwnerState::Gone), waits(OwnerState::Gone));
+    assert_eq!(status(&play.run, OwnerState::Gone).exit_code(), 4);
     assert_snapshot!(play.resume(), @"
     resumed
     ended: Sleeping
@@ -247,8 +247,8 @@ fn no_wait_ends_the_process_instead() {
 fn status_is_waiting_without_an_owner_too() {
     let play = waiting();
     let waits = |owner| Status::Waiting(Waiting::Time(Timestamp(300_000)), owner);
-    assert_eq!(status(&play.run, Owner::Alive), waits(Owner::Alive));
-    assert_eq!(status(&play.run, Owner::Gone), waits(Owner::Gone));
+    assert_eq!(status(&play.run, OwnerState::Alive), waits(OwnerState::Alive));
+    assert_eq!(status(&play.run, OwnerState::Gone), waits(OwnerState::Gone));
 }
 
 #[test]
