@@ -64,7 +64,6 @@ pub fn client(settings: ClientSettings) -> Arc<dyn Backend> {
     Arc::new(Headless::<CodexProtocol>::new(settings))
 }
 
-/// The protocol of Codex.
 #[derive(Debug, Clone)]
 struct CodexProtocol {
     prices: Arc<Prices>,

@@ -58,7 +58,6 @@ use crate::contract::{
 };
 use crate::process::{Client, Grace, Marker, OutputFiles, adopt, shorten_long_lines};
 
-/// The settings of a client.
 #[derive(Debug, Clone)]
 pub struct ClientSettings {
     /// A path, or a name that is looked up in `PATH`.

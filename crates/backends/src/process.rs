@@ -94,7 +94,6 @@ impl Inherit {
     }
 }
 
-/// The stdin of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ProcessStdin {
     #[default]

@@ -224,7 +224,6 @@ pub(crate) fn priced(settings: Settings, config: &Layer) -> Settings {
     Settings { prices: Some(prices), ..settings }
 }
 
-/// Returns the command of a client.
 pub(crate) fn command(kind: &ClientKind, config: &Layer) -> String {
     let configured = config.clients.get(kind.name).map(|command| command.value.as_str());
     configured.unwrap_or(kind.name).to_owned()

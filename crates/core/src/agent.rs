@@ -119,7 +119,6 @@ pub struct Frame {
     pub model_of: Option<BackendName>,
 }
 
-/// The status of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentStatus {

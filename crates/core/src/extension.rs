@@ -61,7 +61,6 @@ pub enum Platform {
     Windows,
 }
 
-/// The kind of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateKind {
     /// A text for an agent.

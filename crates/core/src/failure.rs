@@ -88,7 +88,6 @@ pub enum Clock {
     Wall,
 }
 
-/// The failure of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentFailure {

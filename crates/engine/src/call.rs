@@ -81,7 +81,6 @@ struct CheckedRequest {
     unasked_outputs: Vec<Problem>,
 }
 
-/// The run of a call.
 enum CallRun {
     /// The run had ended in an earlier call.
     Ended(Box<Run>),

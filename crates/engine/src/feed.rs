@@ -21,7 +21,6 @@ pub use follower::{Followed, POLL_INTERVAL, RunFollower};
 pub use note::NoteKind;
 pub use transcripts::TranscriptFollower;
 
-/// One item of a feed.
 #[derive(Debug, Clone)]
 pub enum FeedItem<'a> {
     /// A record is durable.

@@ -36,7 +36,6 @@ pub enum GitTracked {
     /// The index cannot be read.
     #[error("could not check whether {run} came with the repository: {}: {source}", path.display())]
     Unknown {
-        /// The run.
         run: RunId,
         /// The file that cannot be read.
         path: PathBuf,

@@ -39,11 +39,7 @@ pub struct Inspection {
 pub enum InspectError {
     /// The owner has not created the journal yet, or is about to restore it.
     #[error("nothing of {run} is recorded yet")]
-    NothingYet {
-        /// The run.
-        run: RunId,
-        owner: Box<Owner>,
-    },
+    NothingYet { run: RunId, owner: Box<Owner> },
     #[error(transparent)]
     Journal(#[from] journal::Error),
     #[error(transparent)]

@@ -74,7 +74,6 @@ impl Pin {
         Ok(Value::keep(&text, &mut put)?)
     }
 
-    /// Loads a pin.
     pub fn load(value: &Value, blobs: &Blobs) -> Result<Self, PinError> {
         let text = crate::observe::load(blobs, value)?;
         serde_json::from_str(&text).map_err(|error| PinError::Unreadable(error.to_string()))

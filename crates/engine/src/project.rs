@@ -78,7 +78,6 @@ impl Project {
         }
     }
 
-    /// Returns the paths of a run.
     pub fn paths(&self, run: &RunId) -> RunPaths {
         self.root.run(run.as_str()).expect("a run id is a valid name of a directory")
     }

@@ -71,7 +71,6 @@ pub struct SchemaFault {
     pub message: String,
 }
 
-/// The kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FaultKind {
     /// No document has the name.

@@ -16,7 +16,6 @@ mod primitives;
 
 /// A disk to check, fresh for every check.
 pub struct Fixture {
-    /// The disk.
     pub disk: Arc<dyn Disk>,
     /// The calling process.
     pub host: Arc<dyn Host>,

@@ -61,7 +61,6 @@ pub enum InvalidReason {
     Unreadable,
 }
 
-/// The content of an inbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InboxContent {
     /// The requests, sorted by key.

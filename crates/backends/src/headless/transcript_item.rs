@@ -5,7 +5,6 @@
 
 use crate::contract::ClientProgress;
 
-/// One item of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TranscriptItem {
     Text {

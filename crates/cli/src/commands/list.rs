@@ -146,7 +146,6 @@ impl ListedRun {
         object
     }
 
-    /// Returns the cell of a column.
     fn cell(&self, column: Column, now: Timestamp) -> String {
         let started = self.view.totals.started_at;
         match column {

@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::layer::SettingOrigin;
 
-/// One setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct SettingRow {
     pub(crate) key: String,

@@ -27,7 +27,7 @@ pub trait Namespaces {
     }
 }
 
-/// A namespace.
+/// The first part of a path, which names where its value is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Namespace {
     /// Variables of the workflow and of the request.

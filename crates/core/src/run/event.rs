@@ -136,7 +136,6 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
     },
-    /// A turn failed.
     TurnFailed {
         turn: TurnId,
         attempt: u32,

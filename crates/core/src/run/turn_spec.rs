@@ -81,7 +81,6 @@ pub struct PromptSpec {
     pub limits: TimeLimits,
 }
 
-/// The text of a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptText {

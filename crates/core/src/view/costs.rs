@@ -175,7 +175,6 @@ impl RunCosts {
         self
     }
 
-    /// Returns the costs in groups.
     pub fn grouped(&self, by: By) -> Costs {
         let mut costs = Costs { may_ask: self.may_ask.clone(), ..Costs::default() };
         for (entry, tally) in &self.entries {

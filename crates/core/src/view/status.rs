@@ -99,7 +99,6 @@ impl fmt::Display for Status {
     }
 }
 
-/// Returns the status of a run.
 pub fn status(run: &Run, owner: OwnerState) -> Status {
     match (run.phase, owner) {
         // The owner does not matter: it may live a little longer than its run.

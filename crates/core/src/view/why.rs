@@ -130,7 +130,6 @@ impl From<String> for Cause {
     }
 }
 
-/// Returns the cause of a status.
 pub fn why(run: &Run, ledger: &Ledger, status: Status, time: TimeFormat) -> Cause {
     let naming = ledger.naming();
     let text = match status {

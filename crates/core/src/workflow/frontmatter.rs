@@ -69,7 +69,6 @@ pub enum OnDenied {
     Fail,
 }
 
-/// A parsed prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedPrompt<'t> {
     /// The readable part of its frontmatter.

@@ -141,7 +141,6 @@ impl<'f> Scaffold<'f> {
         format!("allow:\n  - {}", rules.join("\n  - "))
     }
 
-    /// Returns the permissions of the reviewer.
     fn reviewer_permissions(&self) -> String {
         if self.client.permission_style() == PermissionStyle::Sandbox {
             return "# The reviewer changes nothing: this sandbox is read-only.\n\

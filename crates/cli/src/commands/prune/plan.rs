@@ -15,7 +15,6 @@ use crate::runs::{self, Examined, examine};
 /// The decision about the runs of a project.
 #[derive(Debug, Default)]
 pub(super) struct PrunePlan {
-    /// Runs to delete.
     pub(super) to_delete: Vec<RunToDelete>,
     /// The number of finished runs that are too young.
     pub(super) young: u64,

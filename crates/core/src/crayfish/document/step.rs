@@ -298,7 +298,6 @@ pub struct If {
 /// A step that repeats its body for every item of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForEach {
-    /// The path of the list.
     pub list: Path,
     /// The local variable that an item is bound to.
     pub item: String,

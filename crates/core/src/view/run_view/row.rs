@@ -86,7 +86,6 @@ pub enum RowStatus {
     Failed,
 }
 
-/// The activity of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentActivity {
     Working(TurnActivity),
