@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn test_that_uses_the_home_of_the_developer_is_found() {
+    fn tests_with_the_home_of_developers_are_found() {
         let check = |file: &str, line: &str, is_refused: bool| {
             assert_eq!(unsafe_start(file, line).is_some(), is_refused, "{file}: {line}");
         };

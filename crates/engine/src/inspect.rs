@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn last_activity_is_the_time_of_the_last_record() {
+    fn last_record_decides_the_time_of_activity() {
         let place = tempfile::tempdir().unwrap();
         let project = Project { disk: Arc::new(RealDisk), root: Root::in_directory(place.path()) };
         let record = |seq: u64, at: u64| Record { seq, at: Timestamp(at), steps: Vec::new() };

@@ -387,7 +387,7 @@ fn diagnostics_name_the_file() {
 }
 
 #[test]
-fn mistyped_state_is_an_error_another_one_a_warning() {
+fn mistyped_state_is_an_error_another_a_warning() {
     let yaml = "START: x\nREVEIW: x\nFIX.md: x\n'*': x\nagents: { main: { BANANA: x } }";
     let replies = Replies::parse("r.yaml", yaml).unwrap();
     let states = ["START.md", "REVIEW.md", "FIX.md"].map(StateName::from);

@@ -261,7 +261,7 @@ mod tests {
     use super::is_of;
 
     #[test]
-    fn workflow_is_found_by_the_end_of_its_path() {
+    fn end_of_a_path_finds_its_workflow() {
         let check = |wanted: &str, expected: bool| {
             assert_eq!(is_of("flows/review.zip", wanted), expected, "{wanted}");
         };

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_tags_are_in_the_order_of_cause_and_text() {
+    fn malformed_tags_are_ordered_by_cause_and_text() {
         let check = |text: &str, expected: &[Malformed]| assert_eq!(read(text).malformed, expected);
         let next = malformed(TagName::Fork, "attribute `next` is missing");
         let empty = malformed(TagName::Goto, "it ends with `/>` and names nothing");

@@ -478,7 +478,7 @@ fn items_can_be_looped_over() {
 }
 
 #[test]
-fn repeated_loop_has_the_items_of_its_last_execution() {
+fn repeated_loop_has_items_of_its_last_execution() {
     let inner = each("in", "$.locals.row", &json!([says("x", "{{locals.item}}")]));
     let gate = json!({ "id": "g", "kind": "if", "cond": is("$.results.in.items"),
         "then": [says("before", "{{results.in.items}}")] });

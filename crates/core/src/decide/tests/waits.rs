@@ -252,7 +252,7 @@ fn status_is_waiting_without_an_owner_too() {
 }
 
 #[test]
-fn resume_keeps_waits_and_ends_those_that_are_over() {
+fn resume_keeps_waits_and_ends_those_over() {
     let mut play = play();
     play.says("main", r#"<fork>S</fork><goto after="5m">B</goto>"#);
     play.says("main_s1", r#"<goto after="2m">S</goto>"#);
@@ -361,7 +361,7 @@ fn edit_must_keep_the_target_of_a_wait() {
 }
 
 #[test]
-fn cancel_ends_waits_and_stop_does_not_wait_for_them() {
+fn cancel_ends_waits_and_stop_ignores_them() {
     let mut play = waiting();
     assert_snapshot!(play.stop(StopMode::AfterTurn), @"
     stop AfterTurn by k1
