@@ -1,7 +1,7 @@
 //! The transition protocol: how the text of a turn is read, and what agents are reminded of.
 //!
-//! [`scan`](scan::scan) finds the tags of a final message or of a script's output. [`TagReading::of`]
-//! turns them into values that can be journalled (large texts become blobs).
+//! [`scan`](scan::scan) finds the tags of a final message or of a script's output.
+//! [`TagReading::of`] turns them into values that can be journalled (large texts become blobs).
 //! [`reminder`](reminder::reminder) writes the text for an agent whose message cannot be used.
 //! Nothing here knows the run: whether a target exists or is allowed is decided in
 //! [`crate::machine`].

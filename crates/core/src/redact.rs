@@ -2,9 +2,9 @@
 //!
 //! A [`Redactor`] hides the values it is given, and everything that has the form of a well-known
 //! token. It hides all bytes that any secret covers, so that overlapping secrets leave nothing
-//! behind. In a text that was shortened, it also hides the remaining parts of secrets. A [`RedactedStream`]
-//! does the same for a text that arrives in pieces: the result does not depend on the pieces, and
-//! the stream holds back only what may still become a secret.
+//! behind. In a text that was shortened, it also hides the remaining parts of secrets. A
+//! [`RedactedStream`] does the same for a text that arrives in pieces: the result does not depend
+//! on the pieces, and the stream holds back only what may still become a secret.
 //!
 //! Where the values come from, and what is shown at all, is decided by the caller.
 

@@ -2,8 +2,8 @@
 //! language.
 //!
 //! [`stdio`] and [`http`] transport the protocol, and [`Server`] answers it, in both protocol
-//! versions. The answers come from a [`ToolHost`]: this crate starts no program and reads no journal.
-//! It is small, because its dependencies take long to build.
+//! versions. The answers come from a [`ToolHost`]: this crate starts no program and reads no
+//! journal. It is small, because its dependencies take long to build.
 
 mod body;
 mod calls;

@@ -177,7 +177,7 @@ pub(crate) fn break_off(decision: &mut Decision<'_>, agent: &Agent, failure: Age
         let stuck = Stuck::new(ErrorCode::AgentFailed, key, failure.to_string());
         return fail(decision, agent, stuck, None);
     }
-    // The failure keeps its kind: as a `AgentFailure::Step` of this code, no resume would repeat it.
+    // The failure keeps its kind: no resume would repeat an `AgentFailure::Step` of this code.
     step(decision, agent, StepEvent::Failed { key, stored: None, contained: false });
     decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
 }
