@@ -115,6 +115,24 @@ pub(crate) fn is_revived(run: &Run, failure: &AgentFailure) -> bool {
     }
 }
 
+/// Returns whether a user may cancel an agent on its own. `main` is the run itself. The workers of
+/// a document are its branches, and the document needs their results.
+pub(crate) fn is_cancellable(run: &Run, agent: &AgentId) -> bool {
+    match &run.program {
+        Program::States | Program::Ralph(_) => *agent != AgentId::main(),
+        Program::Steps(_) => false,
+    }
+}
+
+/// Returns whether agents continue where they are when the definition is edited, so that their
+/// places must still exist. A document begins again at its top instead (see [`adopted`]).
+pub(crate) fn keeps_places(run: &Run) -> bool {
+    match &run.program {
+        Program::States | Program::Ralph(_) => true,
+        Program::Steps(_) => false,
+    }
+}
+
 /// Decides what follows from an edited definition. States are looked up by name, so their agents
 /// continue where they are.
 pub(crate) fn adopted(decision: &mut Decision<'_>, changed: &[StepId]) {

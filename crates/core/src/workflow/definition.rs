@@ -34,7 +34,10 @@ pub struct Definition {
     pub states: BTreeMap<StateName, State>,
     /// The platform, which decides which states can run.
     pub platform: Platform,
-    /// The document of a run of steps. Such a run has no states.
+    /// The document of a run of steps. Such a run has no states. The field is an
+    /// `Option`, and the definition is not an enum of the two languages, because most of its users
+    /// treat both alike: they pin it, load it, adopt it and check its backends. The language of a
+    /// run is decided by its `Program`, not by this field.
     pub steps: Option<Box<StepsDefinition>>,
     /// The agent steps of the document as prompts, so that their backend requirements are checked
     /// like those of states.
