@@ -5,6 +5,7 @@ use raymond_core::view::{OwnerState, Status};
 use raymond_engine::request;
 
 use crate::args::RunArgument;
+use crate::exit_code;
 use crate::failure::Failure;
 use crate::runs;
 use crate::status_summary::StatusSummary;
@@ -34,5 +35,5 @@ pub(crate) fn wait(flags: &RunArgument) -> Result<u8, Failure> {
         }
         result::print_main(&seen.head, status, &blobs)?;
     }
-    Ok(status.exit_code())
+    Ok(exit_code::of_run(status))
 }

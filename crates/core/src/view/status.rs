@@ -1,7 +1,7 @@
 //! The status of a run, derived from its journal and its owner.
 //!
 //! No status is stored, so none can be stale: a killed owner could not have corrected it. The word
-//! of a status and its exit code are the same for all commands. The cause is in [`mod@super::why`].
+//! of a status is the same for all commands. The cause is in [`mod@super::why`].
 
 use std::fmt;
 
@@ -70,21 +70,6 @@ impl Status {
             Self::Cancelled => "cancelled",
             Self::Stopped => "stopped",
             Self::Interrupted => "interrupted",
-        }
-    }
-
-    /// Returns the exit code of a process that ends with the run in this status.
-    pub const fn exit_code(self) -> u8 {
-        match self {
-            // docs/troubleshooting.md lists the codes, and scripts depend on them.
-            Self::Running | Self::Completed => 0,
-            Self::Failed => 1,
-            Self::Waiting(Waiting::Person | Waiting::Caller, _) => 3,
-            Self::Waiting(Waiting::Quota(_) | Waiting::Retry(_) | Waiting::Time(_), _) => 4,
-            Self::OverBudget => 5,
-            Self::Waiting(Waiting::Environment, _) => 7,
-            Self::Cancelled => 8,
-            Self::Stopped | Self::Interrupted => 130,
         }
     }
 

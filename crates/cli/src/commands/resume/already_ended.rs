@@ -11,7 +11,7 @@ use raymond_store::lock::Takeover;
 
 use crate::failure::Failure;
 use crate::status_summary::StatusSummary;
-use crate::{backends, cause, json as shapes, next_command, runs};
+use crate::{backends, cause, exit_code, json as shapes, next_command, runs};
 
 use super::super::report::report_result;
 use super::super::{print_json, print_text, result};
@@ -65,7 +65,7 @@ pub(super) fn report_if_over(
         {
             let place = StatusSummary::of(&seen.head, Status::Failed);
             let message = format!("cannot continue {}: {}", run.id, place.why);
-            Err(Failure::usage(message).code(Status::Failed.exit_code()).hint(format!(
+            Err(Failure::usage(message).code(exit_code::of_run(Status::Failed)).hint(format!(
                 "it would end in the same way again; {}, then run: {}",
                 place.needed_edit.as_deref().unwrap_or("fix the cause"),
                 place.next_command

@@ -94,7 +94,7 @@ fn a_story_of_steps_reads_well() {
       main       ended
       -          completed
     "#);
-    assert_snapshot!(shown(&play, OwnerState::Gone), @"completed (0): every step is done: Show");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"completed: every step is done: Show");
 }
 
 #[test]
@@ -123,22 +123,22 @@ fn collected_failures_are_shown() {
       main       ended
       -          completed
     "#);
-    assert_snapshot!(shown(&play, OwnerState::Gone), @"completed (0): every step is done; 2 failures were collected: Show");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"completed: every step is done; 2 failures were collected: Show");
 }
 
 #[test]
 fn ended_call_run_needs_another_run() {
     let mut play = steps(AnswerSource::Caller, &json!([asks("a")]));
     play.stop(StopMode::Cancel);
-    assert_snapshot!(shown(&play, OwnerState::Gone), @"cancelled (8): a user cancelled it: Call(OtherRun)");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"cancelled: a user cancelled it: Call(OtherRun)");
     let mut play = steps(AnswerSource::Caller, &json!([exec("a", 1)]));
     fails(&mut play, "main");
-    assert_snapshot!(shown(&play, OwnerState::Gone), @r#"failed (1): main failed at a: exec_failed: exit status 1 (Output { agent: None, location: "a" }): Call(SameRun)"#);
+    assert_snapshot!(shown(&play, OwnerState::Gone), @r#"failed: main failed at a: exec_failed: exit status 1 (Output { agent: None, location: "a" }): Call(SameRun)"#);
     let until = json!({ "op": "eq", "path": "$.vars.no", "value": true });
     let stays = json!({ "id": "stays", "kind": "while", "maxIters": 1, "until": until, "body": [exec("a", 1)] });
     let mut play = steps(AnswerSource::Caller, &json!([stays]));
     done(&mut play, "main");
-    assert_snapshot!(shown(&play, OwnerState::Gone), @"failed (1): main failed at stays: while_not_converged: `until` does not hold after 1 iteration: Call(OtherRun)");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"failed: main failed at stays: while_not_converged: `until` does not hold after 1 iteration: Call(OtherRun)");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn final_failure_needs_new_run_with_results() {
     let wrong = || Verdict::Invalid(vec![Problem::of_value("/a", "it is missing")]);
     call(&mut play, "a:1", wrong());
     call(&mut play, "a:2", wrong());
-    assert_snapshot!(shown(&play, OwnerState::Gone), @"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing: Call(OtherRunWithResults)");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"failed: main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing: Call(OtherRunWithResults)");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn nothing_is_final_while_running() {
 fn stopping_user_of_a_call_is_named() {
     let mut play = steps(AnswerSource::Caller, &json!([exec("a", 1)]));
     play.halt();
-    assert_snapshot!(shown(&play, OwnerState::Gone), @"stopped (130): a user stopped it: Call(SameRun)");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"stopped: a user stopped it: Call(SameRun)");
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_variable_without_a_value_is_asked_for() {
     let step = json!({ "id": "a", "kind": "exec", "shell": "echo {{vars.who}}" });
     let mut play = steps(AnswerSource::Backend, &json!([exec("b", 1), step]));
     done(&mut play, "main");
-    assert_snapshot!(shown(&play, OwnerState::Gone), @r#"failed (1): main failed at a: unknown_name: at /steps/1/shell: `{{vars.who}}` has no value here (MissingVariable { name: "who" }): Resume([CurrentStates, Variable(Missing { name: "who" })])"#);
+    assert_snapshot!(shown(&play, OwnerState::Gone), @r#"failed: main failed at a: unknown_name: at /steps/1/shell: `{{vars.who}}` has no value here (MissingVariable { name: "who" }): Resume([CurrentStates, Variable(Missing { name: "who" })])"#);
 }
 
 #[test]
@@ -241,17 +241,17 @@ fn list_variable_is_requested_as_a_list() {
     let mut words = each("fail", &json!([exec("try", 1)]));
     words["listPath"] = "$.vars.word".into();
     let play = steps(AnswerSource::Backend, &json!([words]));
-    assert_snapshot!(shown(&play, OwnerState::Gone), @r#"failed (1): main failed at each: not_an_array: $.vars.word is a string, not a list (ListVariable { name: "word" }): Resume([CurrentStates, Variable(NotAList { name: "word" })])"#);
+    assert_snapshot!(shown(&play, OwnerState::Gone), @r#"failed: main failed at each: not_an_array: $.vars.word is a string, not a list (ListVariable { name: "word" }): Resume([CurrentStates, Variable(NotAList { name: "word" })])"#);
     // A caller sets variables in its request, not by flag.
     let play = steps(AnswerSource::Caller, &json!([words]));
-    assert_snapshot!(shown(&play, OwnerState::Gone), @"failed (1): main failed at each: not_an_array: $.vars.word is a string, not a list: Call(OtherRunWithResults)");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"failed: main failed at each: not_an_array: $.vars.word is a string, not a list: Call(OtherRunWithResults)");
 }
 
 #[test]
 fn a_program_that_failed_can_be_tried_again() {
     let mut play = steps(AnswerSource::Backend, &json!([exec("a", 1)]));
     fails(&mut play, "main");
-    assert_snapshot!(shown(&play, OwnerState::Gone), @r#"failed (1): main failed at a: exec_failed: exit status 1 (Output { agent: None, location: "a" }): Resume([])"#);
+    assert_snapshot!(shown(&play, OwnerState::Gone), @r#"failed: main failed at a: exec_failed: exit status 1 (Output { agent: None, location: "a" }): Resume([])"#);
     assert!(!is_final(&play.run));
 }
 
@@ -260,7 +260,7 @@ fn invalid_answers_can_be_asked_for_again() {
     let mut play = steps(AnswerSource::Backend, &json!([asks("a")]));
     invalid(&mut play, "main");
     invalid(&mut play, "main");
-    assert_snapshot!(shown(&play, OwnerState::Gone), @r#"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing (Output { agent: None, location: "a" }): Resume([])"#);
+    assert_snapshot!(shown(&play, OwnerState::Gone), @r#"failed: main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing (Output { agent: None, location: "a" }): Resume([])"#);
     assert!(!is_final(&play.run));
     play.resume();
     done(&mut play, "main");
@@ -286,7 +286,7 @@ fn loop_is_where_its_branch_is() {
     let stays = json!({ "id": "stays", "kind": "while", "maxIters": 1, "until": until, "body": [exec("a", 1)] });
     let mut play = steps(AnswerSource::Backend, &json!([stays]));
     done(&mut play, "main");
-    assert_snapshot!(shown(&play, OwnerState::Gone), @"failed (1): main failed at stays: while_not_converged: `until` does not hold after 1 iteration: Resume([CurrentStates])");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"failed: main failed at stays: while_not_converged: `until` does not hold after 1 iteration: Resume([CurrentStates])");
     let play = steps(AnswerSource::Backend, &json!([each("fail", &json!([exec("try", 1)]))]));
     let at = |agent: &str| place(&play.run, &play.run.agents[&agent.into()]);
     assert_eq!((at("main"), at("main_each2")), ("each".to_owned(), "each[1].try".to_owned()));
@@ -295,9 +295,9 @@ fn loop_is_where_its_branch_is() {
 #[test]
 fn only_the_caller_continues_a_tool_run() {
     let play = steps(AnswerSource::Caller, &json!([asks("a")]));
-    assert_snapshot!(shown(&play, OwnerState::Gone), @"waiting (3): the caller has to answer `play:a:1`: Call(SameRun)");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"waiting: the caller has to answer `play:a:1`: Call(SameRun)");
     let play = steps(AnswerSource::Caller, &json!([each("fail", &json!([asks("judge")]))]));
-    assert_snapshot!(shown(&play, OwnerState::Gone), @"waiting (3): the caller has to answer `play:each[0].judge:1`, and 1 more: Call(SameRun)");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"waiting: the caller has to answer `play:each[0].judge:1`, and 1 more: Call(SameRun)");
 }
 
 #[test]
