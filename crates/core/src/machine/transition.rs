@@ -2,12 +2,12 @@
 //!
 //! Tags were found in [`crate::protocol`] and are taken in [`super::tags`].
 
-use crate::protocol::{Fault, Malformed, Need, Reading, Tag, TagName};
+use crate::protocol::{Fault, Malformed, Need, Tag, TagName, TagReading};
 use crate::text::counted;
 use crate::workflow::Policy;
 
 /// Returns the one transition in a reading, or the fault that prevents it.
-pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>, Fault> {
+pub(crate) fn transition(reading: &TagReading, policy: &Policy) -> Result<Vec<Tag>, Fault> {
     let count = reading.tags.len() + reading.omitted;
     let no_tag = || Fault::NoTag(reading.untagged.clone());
     let malformed = || Fault::Malformed(reading.malformed.clone());
@@ -52,7 +52,7 @@ fn wrong_wait(tags: &[Tag]) -> Option<String> {
 
 /// Returns whether the correct tags are forks, and another fork or a `goto` is malformed. The
 /// correct ones alone would be a transition that silently lacks a worker, or a wait.
-pub(crate) fn lacks_a_part(reading: &Reading) -> bool {
+pub(crate) fn lacks_a_part(reading: &TagReading) -> bool {
     let is_part = |malformed: &Malformed| matches!(malformed.tag, TagName::Fork | TagName::Goto);
     is_one_fork(&reading.tags) && reading.malformed.iter().any(is_part)
 }
@@ -89,7 +89,7 @@ mod tests {
         let route = Route { target: Some("B".to_owned()), then: None, wait: None };
         let only = Policy { transitions: Some(vec![(TagName::Goto, route)]), ..Policy::default() };
         let check = |untagged: Untagged, policy: &Policy, taken: Option<Tag>| {
-            let reading = Reading { untagged: untagged.clone(), ..Reading::default() };
+            let reading = TagReading { untagged: untagged.clone(), ..TagReading::default() };
             let expected = taken.map(|tag| vec![tag]).ok_or(Fault::NoTag(untagged));
             assert_eq!(transition(&reading, policy), expected, "{policy:?}");
         };
@@ -103,7 +103,7 @@ mod tests {
     fn malformed_part_refuses_the_forks_beside_it() {
         let check = |tag: TagName, good: Vec<Tag>, is_taken: bool| {
             let malformed = vec![Malformed { tag, why: "it names no state".to_owned() }];
-            let reading = Reading { tags: good.clone(), malformed, ..Reading::default() };
+            let reading = TagReading { tags: good.clone(), malformed, ..TagReading::default() };
             let expected =
                 if is_taken { Ok(good) } else { Err(Fault::Malformed(reading.malformed.clone())) };
             assert_eq!(transition(&reading, &Policy::default()), expected, "{reading:?}");
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn omitted_tags_still_count_as_tags() {
         let check = |tags: Vec<Tag>, omitted: usize, expected: Result<Vec<Tag>, Fault>| {
-            let reading = Reading { tags, omitted, ..Reading::default() };
+            let reading = TagReading { tags, omitted, ..TagReading::default() };
             assert_eq!(transition(&reading, &Policy::default()), expected, "{reading:?}");
         };
         let several = |tags: &[TagName], count| Fault::SeveralTags { tags: tags.to_vec(), count };
