@@ -10,7 +10,7 @@ use raymond_core::budget::{Cost, Micros};
 use raymond_core::decide::batch;
 use raymond_core::extension::Platform;
 use raymond_core::ids::AgentId;
-use raymond_core::protocol::{Reading, Source};
+use raymond_core::protocol::{Source, TagReading};
 use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
 use raymond_core::run::start::Start;
 use raymond_core::run::{Input, Program, Record, Run, Settings};
@@ -19,7 +19,7 @@ use raymond_core::value::{Hash, Value};
 use raymond_core::view::asked;
 use raymond_core::workflow::{Definition, EntryPoint, SourceFile, template};
 use raymond_store::Journal;
-use raymond_store::disk::Files;
+use raymond_store::disk::RealDisk;
 
 /// The last message of an agent: some prose, some code, a tag.
 const MESSAGE: &str = "The failing test was right: an index of version 4 shortens names, and the reader took the \
@@ -44,7 +44,7 @@ pub(crate) fn take(name: &str, times: u32) -> Result<()> {
         "append" => {
             let directory = tempfile::TempDir::new()?;
             let path = directory.path().join("journal.jsonl");
-            let mut journal = Journal::create(Arc::new(Files), &path, b"{\"format\":1}")?;
+            let mut journal = Journal::create(Arc::new(RealDisk), &path, b"{\"format\":1}")?;
             // One record, appended again and again, so that only the journal is counted.
             let record = Play::new()?.goto()?;
             for _ in 0..times {
@@ -56,9 +56,9 @@ pub(crate) fn take(name: &str, times: u32) -> Result<()> {
     Ok(())
 }
 
-fn read() -> Reading {
+fn read() -> TagReading {
     let store = &mut |bytes: &[u8]| Ok::<_, Infallible>(Hash::of(bytes));
-    let Ok(reading) = Reading::of(black_box(MESSAGE), Source::Message, store);
+    let Ok(reading) = TagReading::of(black_box(MESSAGE), Source::Message, store);
     reading
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use raymond_core::run::{Event, Record};
 use raymond_store::Journal;
-use raymond_store::disk::Files;
+use raymond_store::disk::RealDisk;
 use tempfile::TempDir;
 
 use crate::measure::{Came, Cost, Running, program};
@@ -115,7 +115,7 @@ impl Place {
         for run in runs {
             // `read` verifies the checksums, so a program that writes wrong records quickly does
             // not win.
-            let journal = Journal::read(&Files, &run?.path().join("journal.jsonl"))?;
+            let journal = Journal::read(&RealDisk, &run?.path().join("journal.jsonl"))?;
             for line in journal.lines.iter() {
                 let record: Record = serde_json::from_slice(line.body)?;
                 events.extend(record.steps.into_iter().flat_map(|step| step.events));

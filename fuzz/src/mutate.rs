@@ -66,7 +66,7 @@ const NUMBERS: [&str; 14] = [
 /// Makes an input out of those of `pool`, which is not empty.
 pub fn mutated(dice: &mut Dice, pool: &[&[u8]], words: &[&str]) -> Vec<u8> {
     if dice.percent(2) {
-        return soup(dice, words);
+        return random_words(dice, words);
     }
     let mut bytes = dice.pick(pool).to_vec();
     // Few changes: after many, parsers refuse the input before they reach deeper code.
@@ -180,8 +180,8 @@ fn swell(dice: &mut Dice, bytes: &mut Vec<u8>) {
     bytes.splice(at..at, many);
 }
 
-/// Words of the language, borders, and nothing else.
-fn soup(dice: &mut Dice, words: &[&str]) -> Vec<u8> {
+/// Returns an input of words of the language and borders, and nothing else.
+fn random_words(dice: &mut Dice, words: &[&str]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..dice.below(60) {
         if words.is_empty() || dice.percent(40) {

@@ -1,9 +1,13 @@
-//! Three rules that neither rustfmt nor clippy knows.
+//! Five rules that neither rustfmt nor clippy knows.
 //!
 //! A parameter is not a tuple pattern, because a pair that travels together deserves a name. A
 //! comment ends at 100 columns, as the code does. A test of the command line starts programs only
-//! with a home of its own, because Raymond reads and writes files of its user. `cargo xtask check`
-//! and a test apply all three.
+//! with a home of its own, because Raymond reads and writes files of its user. A public type name
+//! is defined once in the product (`type_names`). The name of a test is short (`test_names`).
+//! `cargo xtask check` and a test apply all five.
+
+mod test_names;
+mod type_names;
 
 use std::fs;
 
@@ -11,6 +15,8 @@ use anyhow::{Result, bail};
 use regex::Regex;
 
 use crate::commands::{program, root};
+use test_names::TestNames;
+use type_names::TypeNames;
 
 /// The width of rustfmt, which does not wrap comments.
 const COLUMNS: usize = 100;
@@ -23,6 +29,7 @@ const TUPLE_PATTERN: &str = r"(^\s*|\w\(|, )\((mut )?\w+(, (mut )?\w+)+\): ";
 pub(crate) fn tidy() -> Result<()> {
     let listed = program("git").args(["ls-files", "*.rs"]).current_dir(root()).output()?;
     let pattern = Regex::new(TUPLE_PATTERN)?;
+    let (tests, mut types) = (TestNames::new()?, TypeNames::new()?);
     let mut found = Vec::new();
     for file in String::from_utf8(listed.stdout)?.lines() {
         // Git also lists a file that is deleted but not committed.
@@ -31,7 +38,10 @@ pub(crate) fn tidy() -> Result<()> {
             let rule = broken_rule(line, &pattern).or_else(|| unsafe_start(file, line));
             found.extend(rule.map(|rule| format!("{file}:{}: {rule}", number + 1)));
         }
+        types.read(file, &source);
+        found.extend(tests.broken(file, &source));
     }
+    found.extend(types.broken());
     if found.is_empty() { Ok(()) } else { bail!("{}", found.join("\n")) }
 }
 
@@ -85,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn test_that_uses_the_home_of_the_developer_is_found() {
+    fn tests_with_the_home_of_developers_are_found() {
         let check = |file: &str, line: &str, is_refused: bool| {
             assert_eq!(unsafe_start(file, line).is_some(), is_refused, "{file}: {line}");
         };

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use memchr::memmem;
-use raymond_core::protocol::reading::Reading;
+use raymond_core::protocol::reading::TagReading;
 use raymond_core::protocol::source::Source;
 use raymond_core::protocol::tags::Tag;
 
@@ -37,7 +37,7 @@ fn took(stage: &Stage, text: &str) -> Result<(Series, Series)> {
     let mut floor = Vec::new();
     for _ in 0..stage.rounds {
         let begun = Instant::now();
-        let reading = Reading::of(black_box(text), Source::Message, &mut |bytes| {
+        let reading = TagReading::of(black_box(text), Source::Message, &mut |bytes| {
             Err(anyhow::anyhow!("a value of {} bytes", bytes.len()))
         })?;
         ours.push(begun.elapsed().as_secs_f64() * 1e3);
@@ -89,7 +89,7 @@ fn all(stage: &Stage, source: Source) -> Result<Vec<(Series, &'static str)>> {
         let mut times = Vec::new();
         for _ in 0..stage.rounds {
             let begun = Instant::now();
-            let reading = Reading::of(black_box(&text), source, &mut |bytes| {
+            let reading = TagReading::of(black_box(&text), source, &mut |bytes| {
                 Ok::<_, anyhow::Error>(raymond_core::value::Hash::of(bytes))
             })?;
             times.push(begun.elapsed().as_secs_f64() * 1e3);

@@ -11,10 +11,10 @@ mod arguments;
 mod error_class;
 mod final_texts;
 mod line;
+mod lone_surrogates;
 mod outcome;
 mod preflight;
 mod spending;
-mod surrogates;
 mod tools;
 mod transcript_parser;
 mod turn;
@@ -35,12 +35,12 @@ pub(crate) use transcript_parser::transcript_reader;
 
 use turn::{ClaudeTurn, RoundResult};
 
-use crate::contract::{Answer, Backend, Capability, Request, StartedTurn};
+use crate::contract::{Answer, Backend, Capability, PromptRequest, StartedTurn};
 use crate::foreign_variables::foreign_variables;
 use crate::headless::{
     ClientEnd, ClientProtocol, ClientSettings, Headless, SessionStep, marker, start_failure,
 };
-use crate::process::{Inherit, Input, Spec};
+use crate::process::{Inherit, ProcessStdin, Spec};
 
 /// The name in workflows and flags.
 pub const NAME: &str = "claude";
@@ -100,7 +100,7 @@ impl ClientProtocol for ClaudeProtocol {
         &self,
         program: OsString,
         step: &SessionStep,
-        request: &Request,
+        request: &PromptRequest,
         message: String,
     ) -> Result<Spec, TurnFailure> {
         // States may have been edited since the start of the run, so the check is repeated here.
@@ -113,7 +113,7 @@ impl ClientProtocol for ClaudeProtocol {
             set: arguments::environment(request, |name| env::var_os(name).is_some()),
             unset: foreign_variables(env::vars_os().map(|(name, _)| name)),
             marker: marker(&request.started),
-            stdin: Input::Bytes(message.into_bytes()),
+            stdin: ProcessStdin::Bytes(message.into_bytes()),
             program,
         })
     }

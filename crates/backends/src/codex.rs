@@ -35,13 +35,13 @@ use prior_turns::PriorTurns;
 use thread_usage::ThreadUsage;
 use turn::CodexTurn;
 
-use crate::contract::{Answer, Backend, Capability, Request, StartedTurn};
+use crate::contract::{Answer, Backend, Capability, PromptRequest, StartedTurn};
 use crate::foreign_variables::foreign_variables;
 use crate::headless::{
     ClientEnd, ClientProtocol, ClientSettings, Headless, RequestedOptions, SessionStep,
     TurnReader as _, marker, start_failure, unwritable_file,
 };
-use crate::process::{Inherit, Input, Spec, write_private};
+use crate::process::{Inherit, ProcessStdin, Spec, write_private};
 
 /// The name in workflows and flags.
 pub const NAME: &str = "codex";
@@ -64,7 +64,6 @@ pub fn client(settings: ClientSettings) -> Arc<dyn Backend> {
     Arc::new(Headless::<CodexProtocol>::new(settings))
 }
 
-/// The protocol of Codex.
 #[derive(Debug, Clone)]
 struct CodexProtocol {
     prices: Arc<Prices>,
@@ -92,7 +91,7 @@ impl ClientProtocol for CodexProtocol {
         &self,
         program: OsString,
         step: &SessionStep,
-        request: &Request,
+        request: &PromptRequest,
         message: String,
     ) -> Result<Spec, TurnFailure> {
         // Refused here, before a client is started in vain.
@@ -118,7 +117,7 @@ impl ClientProtocol for CodexProtocol {
             set: own_home(home).map(|home| (HOME.into(), home.into())).into_iter().collect(),
             unset: foreign_variables(env::vars_os().map(|(name, _)| name)),
             marker: marker(&request.started),
-            stdin: Input::Bytes(message.into_bytes()),
+            stdin: ProcessStdin::Bytes(message.into_bytes()),
             program,
         })
     }

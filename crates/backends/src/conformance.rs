@@ -17,7 +17,7 @@ use raymond_core::time::Span;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::contract::{Answer, Backend, Capability, Request, StartedTurn, TurnObserver};
+use crate::contract::{Answer, Backend, Capability, PromptRequest, StartedTurn, TurnObserver};
 use raymond_core::run::outcome::Finished;
 
 /// The time limit for an answer. A stop with all its waiting times takes 25 s, and the machine may
@@ -29,7 +29,7 @@ pub trait Harness {
     fn backend(&self) -> &dyn Backend;
 
     /// Returns a request that causes the situation. Its plan is fresh unless the suite changes it.
-    fn request(&self, situation: Situation) -> Request;
+    fn request(&self, situation: Situation) -> PromptRequest;
 
     /// Returns the prompts and replies that the model saw in the last turn, in order. `None` if the
     /// harness cannot know; then the suite checks only the answers.
@@ -104,7 +104,7 @@ fn check_rule(rule: &'static str, holds: bool, found: &impl std::fmt::Debug) -> 
 
 async fn answer(
     harness: &dyn Harness,
-    request: Request,
+    request: PromptRequest,
     cancel: CancellationToken,
 ) -> Result<Answer, Violation> {
     let answering = harness.backend().answer(request, TurnObserver::silent(cancel));
@@ -114,7 +114,7 @@ async fn answer(
     })
 }
 
-async fn ask(harness: &dyn Harness, request: Request) -> Result<Answer, Violation> {
+async fn ask(harness: &dyn Harness, request: PromptRequest) -> Result<Answer, Violation> {
     answer(harness, request, CancellationToken::new()).await
 }
 
@@ -156,7 +156,7 @@ async fn names_its_sessions(harness: &dyn Harness) -> Verdict {
 
 /// Returns the answer without its session if the client chooses ids, because it never chooses one
 /// twice.
-async fn comparable(harness: &dyn Harness, request: Request) -> Result<Answer, Violation> {
+async fn comparable(harness: &dyn Harness, request: PromptRequest) -> Result<Answer, Violation> {
     let answer = ask(harness, request).await?;
     let takes = harness.backend().capabilities().contains(&Capability::ChosenIds);
     Ok(match answer {
@@ -219,7 +219,7 @@ async fn distinguishes_timeouts(harness: &dyn Harness) -> Verdict {
         let request = {
             let request = harness.request(Situation::Hangs);
             let started = StartedTurn { idle_timeout, timeout: wall, ..request.started };
-            Request { started, ..request }
+            PromptRequest { started, ..request }
         };
         let found = ask(harness, request).await?;
         let expected = TurnFailure::Timeout { clock, after: Span(50) };
@@ -298,7 +298,7 @@ fn is_named(situation: Situation, failure: &TurnFailure) -> bool {
 }
 
 /// Returns the request with another plan.
-pub(crate) fn planned(mut request: Request, plan: SessionPlan) -> Request {
+pub(crate) fn planned(mut request: PromptRequest, plan: SessionPlan) -> PromptRequest {
     request.started.plan = plan;
     request
 }

@@ -32,7 +32,7 @@ pub trait Backend: Send + Sync {
     /// Sends the prompt and observes the turn until it ends. A cancelled token ends the turn and
     /// every process of the turn. The answer is then [`Answer::Interrupted`], unless the turn had
     /// already ended.
-    fn answer(&self, request: Request, observer: TurnObserver) -> AnswerFuture<'_>;
+    fn answer(&self, request: PromptRequest, observer: TurnObserver) -> AnswerFuture<'_>;
 
     /// Looks for a turn that an earlier owner of the run started. The default finds nothing, which
     /// is right for clients that die with their owner.
@@ -56,12 +56,12 @@ pub struct TurnObserver {
     /// Ends the turn when it is cancelled.
     pub cancel: CancellationToken,
     /// Receives progress while the turn runs.
-    pub listener: Arc<dyn Fn(Progress) + Send + Sync>,
+    pub listener: Arc<dyn Fn(ClientProgress) + Send + Sync>,
 }
 
 /// Visible progress of a running turn. No decision depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
+pub enum ClientProgress {
     /// The client uses a tool.
     Tool {
         /// The call in the form of a permission rule: `Bash(cargo test)`.
@@ -112,7 +112,7 @@ pub enum AttachResult {
 
 /// One prompt to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct PromptRequest {
     pub started: StartedTurn,
     /// The state or step that the turn belongs to.
     pub location: Location,
@@ -161,7 +161,7 @@ impl fmt::Debug for TurnObserver {
     }
 }
 
-impl Request {
+impl PromptRequest {
     /// Returns the complete message: the notice and a blank line, if there is a notice, then the
     /// prompt.
     pub fn message(&self) -> String {

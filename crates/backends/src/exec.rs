@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::foreign_variables::foreign_variables;
 use crate::process::{
-    self, FinishedProcess, Grace, Identity, Inherit, Input, LeftoverPolicy, Limits, Marker,
-    ProcessEnd, Spec,
+    self, FinishedProcess, Grace, Identity, Inherit, LeftoverPolicy, Limits, Marker, ProcessEnd,
+    ProcessStdin, Spec,
 };
 use crate::script::describe;
 
@@ -39,7 +39,7 @@ pub const GRACE: Duration = Duration::from_secs(2);
 const ARGUMENT_MAX: usize = 120 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exec {
+pub struct ExecRequest {
     pub command: ExecCommand,
     /// The workspace.
     pub cwd: PathBuf,
@@ -47,7 +47,7 @@ pub struct Exec {
     pub environment: Vec<(String, String)>,
     /// The variables that the step inherits.
     pub inherit: Inherit,
-    pub stdin: Input,
+    pub stdin: ProcessStdin,
     /// The marker by which the processes of the step are found again.
     pub marker: Marker,
     pub timeout: Duration,
@@ -99,7 +99,7 @@ pub enum ExecEnd {
 }
 
 /// Runs an attempt until it ends. A cancelled token ends it.
-pub async fn run(exec: Exec, cancel: &CancellationToken) -> ExecResult {
+pub async fn run(exec: ExecRequest, cancel: &CancellationToken) -> ExecResult {
     let timeout = exec.timeout;
     run_within(exec, &limits(timeout), cancel).await
 }
@@ -116,7 +116,7 @@ fn limits(timeout: Duration) -> Limits {
     }
 }
 
-async fn run_within(exec: Exec, limits: &Limits, cancel: &CancellationToken) -> ExecResult {
+async fn run_within(exec: ExecRequest, limits: &Limits, cancel: &CancellationToken) -> ExecResult {
     // The file must exist as long as the shell reads it.
     let (spec, _file) = match build_spec(exec) {
         Ok(prepared) => prepared,
@@ -128,8 +128,8 @@ async fn run_within(exec: Exec, limits: &Limits, cancel: &CancellationToken) -> 
     }
 }
 
-fn build_spec(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
-    let Exec { command, cwd, environment, inherit, stdin, marker, timeout: _ } = exec;
+fn build_spec(exec: ExecRequest) -> Result<(Spec, Option<NamedTempFile>), String> {
+    let ExecRequest { command, cwd, environment, inherit, stdin, marker, timeout: _ } = exec;
     // Such a name would set another variable, or none.
     let is_odd = |name: &str| name.is_empty() || name.contains('=');
     if let Some((name, _)) = environment.iter().find(|(name, _)| is_odd(name)) {

@@ -53,11 +53,11 @@ use start_gate::{StartGate, StartPermit};
 use timeouts::TurnTimer;
 
 use crate::contract::{
-    Answer, AnswerFuture, AttachResult, Backend, Capability, Request, StartedTurn, TurnObserver,
+    Answer, AnswerFuture, AttachResult, Backend, Capability, PromptRequest, StartedTurn,
+    TurnObserver,
 };
-use crate::process::{Client, Files, Grace, Marker, adopt, shorten_long_lines};
+use crate::process::{Client, Grace, Marker, OutputFiles, adopt, shorten_long_lines};
 
-/// The settings of a client.
 #[derive(Debug, Clone)]
 pub struct ClientSettings {
     /// A path, or a name that is looked up in `PATH`.
@@ -94,7 +94,7 @@ pub(crate) struct Headless<D> {
 /// One client to run, with the turn as earlier clients left it.
 struct StepRun<'a, T> {
     step: &'a SessionStep,
-    request: &'a Request,
+    request: &'a PromptRequest,
     message: String,
     turn: T,
 }
@@ -114,7 +114,7 @@ impl<D: ClientProtocol> Backend for Headless<D> {
         D::CAPABILITIES
     }
 
-    fn answer(&self, request: Request, observer: TurnObserver) -> AnswerFuture<'_> {
+    fn answer(&self, request: PromptRequest, observer: TurnObserver) -> AnswerFuture<'_> {
         Box::pin(async move { self.run_steps(&request, &observer).await })
     }
 
@@ -135,7 +135,7 @@ impl<D: ClientProtocol> Headless<D> {
     }
 
     /// Runs one client after the other until a client finds its session.
-    async fn run_steps(&self, request: &Request, observer: &TurnObserver) -> Answer {
+    async fn run_steps(&self, request: &PromptRequest, observer: &TurnObserver) -> Answer {
         // All clients share one budget share.
         let steps = self.protocol.steps(&request.started);
         // Only the first step may meet a session that saw an earlier attempt, so later clients get
@@ -199,7 +199,7 @@ impl<D: ClientProtocol> Headless<D> {
     }
 
     /// Waits until no other client starts with the same configuration.
-    async fn turn_to_start(&self, request: &Request) -> Option<StartPermit> {
+    async fn turn_to_start(&self, request: &PromptRequest) -> Option<StartPermit> {
         match request.started.config_home {
             // No other client writes to a configuration directory of its own.
             Some(_) => None,
@@ -273,7 +273,7 @@ pub(crate) fn marker(started: &StartedTurn) -> Marker {
 
 /// Returns the request with the rest of the budget share, or `None` if nothing is left or the rest
 /// is unknown.
-fn with_remaining_cap(request: &Request, spent: Cost) -> Option<Cow<'_, Request>> {
+fn with_remaining_cap(request: &PromptRequest, spent: Cost) -> Option<Cow<'_, PromptRequest>> {
     let (cap, spent) = match (request.started.cap, spent) {
         (None, _) | (_, Cost::Free | Cost::Reported(Micros::ZERO)) => {
             return Some(Cow::Borrowed(request));
@@ -288,8 +288,8 @@ fn with_remaining_cap(request: &Request, spent: Cost) -> Option<Cow<'_, Request>
     Some(Cow::Owned(request))
 }
 
-fn turn_files(started: &StartedTurn) -> Files {
-    Files::for_turn(&started.transcript)
+fn turn_files(started: &StartedTurn) -> OutputFiles {
+    OutputFiles::for_turn(&started.transcript)
 }
 
 /// Whether the turn failed because the client does not know the session.

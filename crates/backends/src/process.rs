@@ -46,15 +46,15 @@ pub use client::{
     restarted_since, start_client, was_started,
 };
 pub use detach::{Background, Detached, detach, own_session};
-pub use files::Files;
+pub use files::OutputFiles;
 pub(crate) use files::{cause, read_regular, write_private};
-pub use followed::Unreadable;
+pub use followed::UnreadableFile;
 pub(crate) use launch::launch;
 pub use leftovers::Leftover;
 pub use long_lines::shorten_long_lines;
 pub use marker::Marker;
 pub use orphans::{become_subreaper, end_orphans, end_own, find_escaped};
-pub use running::{FinishedProcess, Process, ProcessEnd};
+pub use running::{FinishedProcess, ProcessEnd, RunningProcess};
 pub use stream_event::StreamEvent;
 pub use table::Identity;
 pub use transcript::{LINE_MAX, TRANSCRIPT_MAX, Transcript, last_errors, read_transcript};
@@ -75,7 +75,7 @@ pub struct Spec {
     pub unset: Vec<OsString>,
     /// The marker by which the process can be found again.
     pub marker: Marker,
-    pub stdin: Input,
+    pub stdin: ProcessStdin,
 }
 
 /// The part of Raymond's environment that a process inherits.
@@ -94,9 +94,8 @@ impl Inherit {
     }
 }
 
-/// The stdin of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Input {
+pub enum ProcessStdin {
     #[default]
     Null,
     /// These bytes, then the end of the file.
@@ -197,25 +196,25 @@ pub fn max_parallel_programs() -> u32 {
 }
 
 /// Starts a process that leads its own group. Needs a runtime with IO and time.
-pub fn start(spec: Spec) -> io::Result<Process> {
+pub fn start(spec: Spec) -> io::Result<RunningProcess> {
     start_within(spec, outer_markers())
 }
 
 /// Starts a process with the given outer markers, which tests can choose.
-fn start_within(spec: Spec, outer: Option<OsString>) -> io::Result<Process> {
+fn start_within(spec: Spec, outer: Option<OsString>) -> io::Result<RunningProcess> {
     let child = spawn(&spec, outer)?;
-    Ok(Process::new(child, spec.marker, spec.stdin))
+    Ok(RunningProcess::new(child, spec.marker, spec.stdin))
 }
 
 fn spawn(spec: &Spec, outer: Option<OsString>) -> io::Result<Child> {
     let stdin = match spec.stdin {
-        Input::Null => Stdio::null(),
-        Input::Bytes(_) => Stdio::piped(),
+        ProcessStdin::Null => Stdio::null(),
+        ProcessStdin::Bytes(_) => Stdio::piped(),
     };
     let mut command = spec.command(outer);
     command
         .process_group(0)
-        // A second safety net: `Process` ends its whole tree when it is dropped.
+        // A second safety net: `RunningProcess` ends its whole tree when it is dropped.
         .kill_on_drop(true)
         .stdin(stdin)
         .stdout(Stdio::piped())

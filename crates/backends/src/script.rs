@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::foreign_variables::foreign_variables;
 use crate::process::{
-    self, FinishedProcess, Identity, Inherit, Input, Limits, Marker, ProcessEnd, Spec,
+    self, FinishedProcess, Identity, Inherit, Limits, Marker, ProcessEnd, ProcessStdin, Spec,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,7 +132,7 @@ fn build_spec(script: Script) -> Result<Spec, String> {
         set,
         unset: FOREIGN.clone(),
         marker,
-        stdin: Input::Null,
+        stdin: ProcessStdin::Null,
     })
 }
 

@@ -41,7 +41,7 @@ use tokio_util::sync::CancellationToken;
 use raymond_core::run::outcome::{Finished, Reply};
 use raymond_core::run::stop::Interruption;
 
-use crate::contract::{Answer, AnswerFuture, Backend, Capability, Request, TurnObserver};
+use crate::contract::{Answer, AnswerFuture, Backend, Capability, PromptRequest, TurnObserver};
 pub use replies::Replies;
 use replies::{Action, Reset, ScriptedFailure, ScriptedReply, key};
 pub use reply::KEYS;
@@ -72,7 +72,7 @@ impl Scripted {
         Self { replies }
     }
 
-    async fn play_reply(&self, request: &Request, cancel: &CancellationToken) -> Answer {
+    async fn play_reply(&self, request: &PromptRequest, cancel: &CancellationToken) -> Answer {
         let reply = match self.replies.find(request) {
             Ok(reply) => reply,
             // Without an entry no client was asked, so this is not a failure of a client.
@@ -115,7 +115,7 @@ impl Backend for Scripted {
         CAPABILITIES
     }
 
-    fn answer(&self, request: Request, observer: TurnObserver) -> AnswerFuture<'_> {
+    fn answer(&self, request: PromptRequest, observer: TurnObserver) -> AnswerFuture<'_> {
         Box::pin(async move { self.play_reply(&request, &observer.cancel).await })
     }
 }
@@ -124,7 +124,7 @@ fn interrupted(cost: Cost, progressed: bool) -> Answer {
     Answer::Interrupted { by: Interruption::Stop, cost, progressed, session: None }
 }
 
-async fn perform(reply: &ScriptedReply, request: &Request) -> Answer {
+async fn perform(reply: &ScriptedReply, request: &PromptRequest) -> Answer {
     let cost = reply.cost;
     match &reply.action {
         Action::Say { last, denied, .. } => {
@@ -138,7 +138,7 @@ async fn perform(reply: &ScriptedReply, request: &Request) -> Answer {
 }
 
 /// Returns the reason why the prompt does not meet the expectation, if it does not.
-fn unexpected(reply: &ScriptedReply, request: &Request) -> Option<String> {
+fn unexpected(reply: &ScriptedReply, request: &PromptRequest) -> Option<String> {
     let message = request.message();
     let missing = reply.expect.iter().find(|part| !message.contains(*part))?;
     let key = key(request);
@@ -148,7 +148,7 @@ fn unexpected(reply: &ScriptedReply, request: &Request) -> Option<String> {
     Some(format!("{key} expects \"{missing}\" in the prompt, which is \"{sent}\""))
 }
 
-fn failure(fail: &ScriptedFailure, request: &Request) -> TurnFailure {
+fn failure(fail: &ScriptedFailure, request: &PromptRequest) -> TurnFailure {
     match fail {
         ScriptedFailure::Transient(why) => TurnFailure::Transient { why: why.clone() },
         ScriptedFailure::Timeout => TurnFailure::Timeout {

@@ -5,32 +5,39 @@ use raymond_core::protocol::Question;
 use raymond_core::run::Group;
 use raymond_core::text::counted;
 use raymond_core::time::Timestamp;
-use raymond_core::view::run_view::{Activity, AgentRow, Doing, Wait};
+use raymond_core::view::run_view::{TurnActivity, AgentRow, AgentActivity, Wait};
 use raymond_core::view::words::{options_words, preview};
 
 use crate::local_time::{age, between, time_at};
 
 /// Describes the activity of an agent.
-pub(crate) fn describe(row: &AgentRow, doing: &Doing, now: Timestamp, zone: &TimeZone) -> String {
-    match doing {
-        Doing::Working(Activity::Script) => "runs".to_owned(),
-        Doing::Working(Activity::Prompt(Some(backend))) => format!("{backend} works"),
-        Doing::Working(Activity::Prompt(None)) => "works".to_owned(),
-        Doing::Working(Activity::Reminder) => "was reminded".to_owned(),
+pub(crate) fn describe(
+    row: &AgentRow,
+    activity: &AgentActivity,
+    now: Timestamp,
+    zone: &TimeZone,
+) -> String {
+    match activity {
+        AgentActivity::Working(TurnActivity::Script) => "runs".to_owned(),
+        AgentActivity::Working(TurnActivity::Prompt(Some(backend))) => format!("{backend} works"),
+        AgentActivity::Working(TurnActivity::Prompt(None)) => "works".to_owned(),
+        AgentActivity::Working(TurnActivity::Reminder) => "was reminded".to_owned(),
         // A path below the agent's directory needs only its name.
-        Doing::Working(Activity::Seen(what)) => what.replace(&format!("({}/", row.cwd), "("),
-        Doing::Waiting(Wait::Retry(until)) => {
+        AgentActivity::Working(TurnActivity::Seen(what)) => {
+            what.replace(&format!("({}/", row.cwd), "(")
+        }
+        AgentActivity::Waiting(Wait::Retry(until)) => {
             format!("tries again in {}", age(between(now, *until)))
         }
-        Doing::Waiting(Wait::Workers) => "waits until workers end".to_owned(),
-        Doing::Waiting(Wait::Time { until, then }) => {
+        AgentActivity::Waiting(Wait::Workers) => "waits until workers end".to_owned(),
+        AgentActivity::Waiting(Wait::Time { until, then }) => {
             format!("waits until {}, then {then}", time_at(*until, now, zone))
         }
-        Doing::Waiting(Wait::Join { then, .. }) => {
+        AgentActivity::Waiting(Wait::Join { then, .. }) => {
             let counts = row.group.as_ref().map(workers).unwrap_or_default();
             format!("waiting for {counts}, then {then}")
         }
-        Doing::Waiting(Wait::Answer) if let Some(open) = &row.question => {
+        AgentActivity::Waiting(Wait::Answer) if let Some(open) = &row.question => {
             let Question { text, options, .. } = &open.question;
             let due = open.due().map(|due| format!(" until {}", time_at(due, now, zone)));
             format!(
@@ -40,17 +47,17 @@ pub(crate) fn describe(row: &AgentRow, doing: &Doing, now: Timestamp, zone: &Tim
                 options_words(options)
             )
         }
-        Doing::Waiting(Wait::Answer) => "waits for an answer".to_owned(),
-        Doing::Waiting(Wait::Quota(backend, until)) => {
+        AgentActivity::Waiting(Wait::Answer) => "waits for an answer".to_owned(),
+        AgentActivity::Waiting(Wait::Quota(backend, until)) => {
             format!("usage limit of {backend} until {}", time_at(*until, now, zone))
         }
-        Doing::Waiting(Wait::Environment) => {
+        AgentActivity::Waiting(Wait::Environment) => {
             "waiting for disk space or another resource of the machine".to_owned()
         }
-        Doing::Waiting(Wait::Login(backend)) => format!("waits for a login to {backend}"),
-        Doing::Queued => "queued".to_owned(),
-        Doing::Interrupted => "interrupted".to_owned(),
-        Doing::Nothing => String::new(),
+        AgentActivity::Waiting(Wait::Login(backend)) => format!("waits for a login to {backend}"),
+        AgentActivity::Queued => "queued".to_owned(),
+        AgentActivity::Interrupted => "interrupted".to_owned(),
+        AgentActivity::Nothing => String::new(),
     }
 }
 

@@ -24,15 +24,15 @@ use clap::{Parser, Subcommand};
 use deferred::Deferred;
 
 pub(crate) use answer::Answer;
-pub(crate) use crayfish::{Crayfish, CrayfishCommand, Explain, SchemaKind, Schemas, Validate};
+pub(crate) use crayfish::{Crayfish, CrayfishCommand, Explain, SchemaKind, SchemaPathFlags, Validate};
 pub(crate) use emit::Emit;
 pub(crate) use init::Init;
-pub(crate) use inspect::{Attach, Cost, CostBy, List, Logs, RunArgument, Show};
+pub(crate) use inspect::{Attach, CostBy, CostFlags, ListFlags, Logs, RunArgument, Show};
 pub(crate) use machine::{Completions, Config, Demo, Doctor, Prune, Shell};
 pub(crate) use mcp::Mcp;
 pub(crate) use overview::{names_a_command, with_overview};
 pub(crate) use projects::{AddProject, ForgetProject, Projects, ProjectsCommand};
-pub(crate) use run::{BackgroundFlags, OutputFlags, Ralph, Resume, Run, Steps};
+pub(crate) use run::{BackgroundFlags, OutputFlags, RalphFlags, ResumeFlags, RunFlags, StepsFlags};
 pub(crate) use stop::{Cancel, Stop};
 pub(crate) use tend::Tend;
 
@@ -122,13 +122,13 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Start a workflow (short form: `raymond WORKFLOW`)
     #[command(after_help = RUN_HELP)]
-    Run(Deferred<Run>),
+    Run(Deferred<RunFlags>),
     /// Repeat one prompt in fresh conversations until an answer has a result
     #[command(after_help = "Example:\n  raymond ralph PROMPT.md --until 'cargo test' --budget 5")]
-    Ralph(Deferred<Ralph>),
+    Ralph(Deferred<RalphFlags>),
     /// Continue a run that stopped, failed or reached its cap
     #[command(after_help = "Example:\n  raymond resume @last --budget 25")]
-    Resume(Deferred<Resume>),
+    Resume(Deferred<ResumeFlags>),
     /// Continue waiting runs as soon as their time has come
     #[command(after_help = TEND_HELP)]
     Tend(Deferred<Tend>),
@@ -161,7 +161,7 @@ pub(crate) enum Command {
     /// List the runs of this project
     #[command(visible_aliases = ["ls", "ps"])]
     #[command(after_help = "Example:\n  raymond list --status failed\n  raymond list --all --json")]
-    List(Deferred<List>),
+    List(Deferred<ListFlags>),
     /// List the projects of this user
     #[command(after_help = "Example:\n  raymond projects\n  raymond projects forget ~/old")]
     Projects(Deferred<Projects>),
@@ -170,7 +170,7 @@ pub(crate) enum Command {
     Logs(Deferred<Logs>),
     /// Show the costs of one run or of all runs of this project
     #[command(after_help = "Example:\n  raymond cost --since 7d --by model")]
-    Cost(Deferred<Cost>),
+    Cost(Deferred<CostFlags>),
     /// Check that this release repeats a run's decisions (runs nothing)
     #[command(after_help = REPLAY_HELP)]
     Replay(Deferred<RunArgument>),

@@ -15,7 +15,7 @@ use raymond_backends::headless::ClientSettings;
 use raymond_backends::registry::{self, CLIENTS, ClientKind, ClientProblem};
 use raymond_backends::scripted::{self, Replies, Scripted};
 use raymond_core::diagnostic::{Diagnostic, Severity};
-use raymond_core::extension::Kind;
+use raymond_core::extension::StateKind;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Price;
 use raymond_core::run::Settings;
@@ -171,7 +171,7 @@ pub(crate) fn unanswered(
     let file = settings.replies.as_ref().filter(|_| settings.definition == Pinning::Pinned)?;
     let is_answered = |state: &&State| {
         let backend = settings.backend_of(&state.front);
-        state.kind == Kind::Prompt
+        state.kind == StateKind::Prompt
             && (uses_only_replies(settings) || backend.as_str() == scripted::NAME)
     };
     let asked = definition.states.values().chain(&definition.asking);
@@ -224,7 +224,6 @@ pub(crate) fn priced(settings: Settings, config: &Layer) -> Settings {
     Settings { prices: Some(prices), ..settings }
 }
 
-/// Returns the command of a client.
 pub(crate) fn command(kind: &ClientKind, config: &Layer) -> String {
     let configured = config.clients.get(kind.name).map(|command| command.value.as_str());
     configured.unwrap_or(kind.name).to_owned()

@@ -31,7 +31,7 @@ pub(crate) use flags::{repeated_flags, with_unchanged_default};
 pub(crate) use keys::Layer;
 pub(crate) use kind::count_from_one;
 pub(crate) use layer::Sourced;
-pub(crate) use row::Row;
+pub(crate) use row::SettingRow;
 pub(crate) use setting::RunFlag;
 
 /// Loads the configuration of a project: all layers except the flags.
@@ -47,7 +47,7 @@ pub(crate) fn load(project: &Project) -> Result<Layer, Failure> {
 }
 
 /// Returns all settings in the order of the documentation.
-pub(crate) fn rows(config: &Layer) -> Vec<Row> {
+pub(crate) fn rows(config: &Layer) -> Vec<SettingRow> {
     KEYS.iter().flat_map(|key| (key.rows)(config)).collect()
 }
 

@@ -17,12 +17,12 @@ use std::io::{IsTerminal as _, stderr, stdout};
 
 use anstyle::{AnsiColor, Style};
 use jiff::tz::TimeZone;
-use raymond_backends::contract::Progress;
+use raymond_backends::contract::ClientProgress;
 use raymond_core::ids::{AgentId, TurnId};
 use raymond_core::run::stop::{StopMode, StopOrigin};
 use raymond_core::run::{Event, Record, Run};
 use raymond_core::time::Timestamp;
-use raymond_core::view::{BackendLabels, Line, RunView, ViewEvent, Weight, words};
+use raymond_core::view::{BackendLabels, LogLine, RunView, ViewEvent, Weight, words};
 use raymond_engine::clock;
 use raymond_engine::driver::Head;
 use raymond_engine::feed::{FeedItem, NoteKind, RunWatcher};
@@ -33,16 +33,16 @@ use crate::local_time::{self, DayHeadings};
 use crate::sanitize::sanitized;
 use crate::secrets::redacted_json;
 use crate::{streams, suspended_owner, terminal};
-use events::{Events, MAX_WAITING_BYTES, Stream};
+use events::{EventStream, Events, MAX_WAITING_BYTES};
 use stderr_writer::StderrWriter;
-use writer::{Fate, STUCK_AFTER};
+use writer::{STUCK_AFTER, WriteFate};
 
 pub(crate) use wrap::{LineLayout, whole, wrapped};
 
 /// A log of lines on stderr that never blocks its caller.
-pub(crate) struct Lines(StderrWriter);
+pub(crate) struct StderrLog(StderrWriter);
 
-impl Lines {
+impl StderrLog {
     pub(crate) fn open() -> Self {
         Self(StderrWriter::with_lines())
     }
@@ -53,7 +53,7 @@ impl Lines {
 
     /// Waits until all lines are written, as long as there is progress.
     pub(crate) fn end(self) {
-        if self.0.close() == Fate::Stuck {
+        if self.0.close() == WriteFate::Stuck {
             streams::give_up_stderr();
         }
     }
@@ -114,10 +114,10 @@ impl Console {
 
     /// Waits until everything is written and the rows are removed; gives up a stream that is stuck.
     pub(crate) fn end(self) -> AlreadyShown {
-        if self.events.map(|events| events.close(STUCK_AFTER)) == Some(Fate::Stuck) {
+        if self.events.map(|events| events.close(STUCK_AFTER)) == Some(WriteFate::Stuck) {
             streams::give_up_stdout();
         }
-        if self.stderr_writer.close() == Fate::Stuck {
+        if self.stderr_writer.close() == WriteFate::Stuck {
             streams::give_up_stderr();
         }
         self.shown
@@ -137,8 +137,8 @@ impl Console {
         });
         // Collected before the check, because `any` would stop at the first end of the stream and
         // lose the other lines of this record.
-        let results: Vec<Stream> = lines.map(|line| stream.print(line)).collect();
-        if results.contains(&Stream::Ended) {
+        let results: Vec<EventStream> = lines.map(|line| stream.print(line)).collect();
+        if results.contains(&EventStream::Ended) {
             let id = &run.id;
             self.say_note(&format!(
                 "stopped printing events because no process reads them; the journal of {id} contains them all"
@@ -155,7 +155,7 @@ impl Console {
     }
 
     /// Returns the line for an event, unless it is below the chosen verbosity.
-    fn line(&self, event: &ViewEvent, naming: BackendLabels) -> Option<Line> {
+    fn line(&self, event: &ViewEvent, naming: BackendLabels) -> Option<LogLine> {
         let mut line = words(event, naming, local_time::date_time)?.live()?;
         // Only a user at this terminal can press Ctrl-C again; for `raymond stop` the hint would be
         // wrong.
@@ -204,29 +204,29 @@ impl Console {
         }
     }
 
-    fn show_progress(&mut self, turn: &TurnId, now: Timestamp, sign: &Progress) {
+    fn show_progress(&mut self, turn: &TurnId, now: Timestamp, sign: &ClientProgress) {
         let (weight, text) = match sign {
-            Progress::Silent(span) => (Some(Weight::Warning), format!("silent for {span}")),
-            Progress::Retries { why } => {
+            ClientProgress::Silent(span) => (Some(Weight::Warning), format!("silent for {span}")),
+            ClientProgress::Retries { why } => {
                 (Some(self.retries(turn)), format!("the client tries again: {why}"))
             }
-            Progress::Tool { name } => (Some(Weight::Detail), name.clone()),
-            Progress::Text => (None, "writes".to_owned()),
+            ClientProgress::Tool { name } => (Some(Weight::Detail), name.clone()),
+            ClientProgress::Text => (None, "writes".to_owned()),
         };
-        if matches!(sign, Progress::Tool { .. } | Progress::Text) {
+        if matches!(sign, ClientProgress::Tool { .. } | ClientProgress::Text) {
             self.retrying.remove(&turn.agent);
         }
         // A row shows the age of the last activity, so silence must not count as activity.
-        if !matches!(sign, Progress::Silent(_)) {
+        if !matches!(sign, ClientProgress::Silent(_)) {
             self.stderr_writer.change(|view| view.see(now, turn, &text));
         }
         if let Some(weight) = weight.filter(|weight| *weight >= self.least) {
-            let line = Line::new(Some(turn.agent.clone()), weight, text);
+            let line = LogLine::new(Some(turn.agent.clone()), weight, text);
             self.say_line(now, &line);
         }
     }
 
-    fn say_line(&mut self, at: Timestamp, line: &Line) {
+    fn say_line(&mut self, at: Timestamp, line: &LogLine) {
         if let Some(day) = self.days.above(at) {
             self.stderr_writer.say(&day);
         }
@@ -246,12 +246,12 @@ fn events(record: &Record) -> impl Iterator<Item = &Event> {
 }
 
 /// `12:03:04 main            START.md → REVIEW.md (goto)`
-pub(crate) fn format_line(at: Timestamp, line: &Line) -> String {
+pub(crate) fn format_line(at: Timestamp, line: &LogLine) -> String {
     fitted_line(at, line, usize::MAX)
 }
 
 /// Formats a line and wraps it at `edge`; further lines are indented below the text.
-pub(crate) fn fitted_line(at: Timestamp, line: &Line, edge: usize) -> String {
+pub(crate) fn fitted_line(at: Timestamp, line: &LogLine, edge: usize) -> String {
     const TEXT: usize = 26;
     let style = match line.weight {
         Weight::Detail => Style::new().dimmed(),
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn foreign_text_never_looks_like_a_log_line() {
         let text = "the client denied Bash(x\n00:00:00 main             ended: forged)".to_owned();
-        let line = Line::new(None, Weight::Plain, text);
+        let line = LogLine::new(None, Weight::Plain, text);
         let lines = anstream::adapter::strip_str(&format_line(Timestamp(0), &line)).to_string();
         let lines: Vec<&str> = lines.lines().collect();
         assert_eq!(lines.len(), 2);

@@ -20,7 +20,6 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     EXAMPLES.iter().map(|example| example.name)
 }
 
-/// Finds an example by name.
 pub(crate) fn find(name: &str) -> Result<&'static Example, Failure> {
     EXAMPLES.iter().find(|example| example.name == name).ok_or_else(|| {
         let failure = Failure::usage(format!("unknown example {name:?}"));

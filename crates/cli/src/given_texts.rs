@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::args::Run;
+use crate::args::RunFlags;
 use crate::documents;
 use crate::failure::Failure;
 use crate::paths::is_read_once;
@@ -24,7 +24,7 @@ pub(crate) struct GivenTexts {
 
 impl GivenTexts {
     /// Reads the texts of a command line.
-    pub(crate) fn of(flags: &Run) -> Result<Self, Failure> {
+    pub(crate) fn of(flags: &RunFlags) -> Result<Self, Failure> {
         if flags.background.detached_as.is_some()
             && let Some(handed) = handed_over()?
         {

@@ -10,7 +10,7 @@ use raymond_core::ids::BackendName;
 use raymond_core::text::{bytes, counted};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Mark {
+pub(crate) enum HealthMark {
     Ok,
     Warn,
     /// Runs do not work.
@@ -22,12 +22,12 @@ pub(crate) enum Mark {
 pub(crate) struct Finding {
     /// The name of the check, in one word.
     pub(crate) check: &'static str,
-    pub(crate) mark: Mark,
+    pub(crate) mark: HealthMark,
     pub(crate) text: String,
     pub(crate) remedy: Option<String>,
 }
 
-impl Mark {
+impl HealthMark {
     /// Returns the word in JSON.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Mark {
 }
 
 // Upper case on a screen, so that a failure is visible without colours.
-impl fmt::Display for Mark {
+impl fmt::Display for HealthMark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Ok => "ok",
@@ -51,7 +51,7 @@ impl fmt::Display for Mark {
 
 impl Finding {
     pub(crate) fn ok(check: &'static str, text: impl Into<String>) -> Self {
-        Self { check, mark: Mark::Ok, text: text.into(), remedy: None }
+        Self { check, mark: HealthMark::Ok, text: text.into(), remedy: None }
     }
 
     pub(crate) fn warn(
@@ -59,7 +59,7 @@ impl Finding {
         text: impl Into<String>,
         remedy: impl Into<Option<String>>,
     ) -> Self {
-        Self { mark: Mark::Warn, remedy: remedy.into(), ..Self::ok(check, text) }
+        Self { mark: HealthMark::Warn, remedy: remedy.into(), ..Self::ok(check, text) }
     }
 
     pub(crate) fn fail(
@@ -67,12 +67,12 @@ impl Finding {
         text: impl Into<String>,
         remedy: impl Into<Option<String>>,
     ) -> Self {
-        Self { mark: Mark::Fail, remedy: remedy.into(), ..Self::ok(check, text) }
+        Self { mark: HealthMark::Fail, remedy: remedy.into(), ..Self::ok(check, text) }
     }
 }
 
-pub(crate) fn worst(findings: &[Finding]) -> Mark {
-    findings.iter().map(|finding| finding.mark).max().unwrap_or(Mark::Ok)
+pub(crate) fn worst(findings: &[Finding]) -> HealthMark {
+    findings.iter().map(|finding| finding.mark).max().unwrap_or(HealthMark::Ok)
 }
 
 /// The answer of a program to a request for its version.
@@ -85,7 +85,7 @@ pub(crate) enum ClientProbe {
 
 /// How much a client is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Need {
+pub(crate) enum ClientNeed {
     /// It is the default backend.
     Default,
     /// Only states or flags that name it use it, but the user configured its path.
@@ -94,7 +94,7 @@ pub(crate) enum Need {
     Optional,
 }
 
-impl Need {
+impl ClientNeed {
     /// Returns the finding for a client that cannot be used.
     pub(crate) fn unfit(self, text: String, remedy: String) -> Finding {
         match self {
@@ -105,7 +105,7 @@ impl Need {
 }
 
 /// Checks the client of the backend `name`, which was found.
-pub(crate) fn client(name: &str, found: &ClientProbe, need: Need) -> Finding {
+pub(crate) fn client(name: &str, found: &ClientProbe, need: ClientNeed) -> Finding {
     match found {
         ClientProbe::Answers { path, version } => {
             Finding::ok("client", format!("{name} {version} ({path})"))
@@ -119,10 +119,10 @@ pub(crate) fn client(name: &str, found: &ClientProbe, need: Need) -> Finding {
 }
 
 /// Returns the finding for a client that was not found, with cause and remedy.
-pub(crate) fn missing(name: &str, text: String, remedy: String, need: Need) -> Finding {
+pub(crate) fn missing(name: &str, text: String, remedy: String, need: ClientNeed) -> Finding {
     match need {
-        Need::Default | Need::Named => need.unfit(text, remedy),
-        Need::Optional => {
+        ClientNeed::Default | ClientNeed::Named => need.unfit(text, remedy),
+        ClientNeed::Optional => {
             let text = format!("{name}: not installed (only needed for `backend: {name}`)");
             Finding::ok("client", text)
         }

@@ -15,9 +15,11 @@ use raymond_core::protocol::Question;
 use raymond_core::run::Ralph;
 use raymond_core::value::Value;
 use raymond_core::view::attempt::Attempt;
-use raymond_core::view::denied::{Denied, Group};
-use raymond_core::view::plan::Open;
-use raymond_core::view::run_view::{AgentCounts, AgentRow, Doing, Standing, Wait, WorkerCounts};
+use raymond_core::view::denied::{Denied, DeniedGroup};
+use raymond_core::view::plan::TurnInFlight;
+use raymond_core::view::run_view::{
+    AgentActivity, AgentCounts, AgentRow, RowStatus, Wait, WorkerCounts,
+};
 use raymond_core::view::summary::PendingCall;
 use raymond_core::view::view_event::ProgramKind;
 use raymond_core::view::words::preview;
@@ -137,7 +139,7 @@ pub(crate) fn plan(run: &RunId, plan: &Plan, states: Option<&str>) -> serde_json
             "continuing": continuing.of(backend),
         })
     };
-    let turn = |open: &Open| {
+    let turn = |open: &TurnInFlight| {
         json!({
             "turn": open.turn,
             "agent": open.turn.agent,
@@ -175,8 +177,7 @@ pub(crate) fn denied(view: &RunView) -> serde_json::Value {
     let allowed = &view.settings.permissions.allow;
     let groups =
         Denied::of(&view.totals.denied, allowed).map(|denied| denied.groups).unwrap_or_default();
-    let group =
-        |group: Group| json!({ "tool": group.name, "calls": group.calls, "allow": group.allow });
+    let group = |group: DeniedGroup| json!({ "tool": group.name, "calls": group.calls, "allow": group.allow });
     groups.into_iter().map(group).collect()
 }
 
@@ -191,14 +192,14 @@ fn tally(view: &RunView) -> serde_json::Value {
 }
 
 fn agent(view: &RunView, id: &AgentId, row: &AgentRow) -> serde_json::Value {
-    let status = match row.standing() {
-        Standing::Live => "live",
-        Standing::Held => "waiting: agents",
-        Standing::Parked => "waiting: time",
-        Standing::Joining => "waiting: workers",
-        Standing::Asking => "waiting: answer",
-        Standing::Cancelling => "cancelling",
-        Standing::Failed => "failed",
+    let status = match row.status() {
+        RowStatus::Live => "live",
+        RowStatus::Held => "waiting: agents",
+        RowStatus::Parked => "waiting: time",
+        RowStatus::Joining => "waiting: workers",
+        RowStatus::Asking => "waiting: answer",
+        RowStatus::Cancelling => "cancelling",
+        RowStatus::Failed => "failed",
     };
     json!({
         "id": id,
@@ -211,16 +212,16 @@ fn agent(view: &RunView, id: &AgentId, row: &AgentRow) -> serde_json::Value {
         "cwd": row.cwd,
         "status": status,
         "failure": row.failure.as_ref().map(ToString::to_string),
-        "doing": match view.doing(row) {
-            Doing::Working(_) => Some("working"),
-            Doing::Waiting(_) => Some("waiting"),
-            Doing::Queued => Some("queued"),
-            Doing::Interrupted => Some("interrupted"),
-            Doing::Nothing => None,
+        "doing": match view.activity(row) {
+            AgentActivity::Working(_) => Some("working"),
+            AgentActivity::Waiting(_) => Some("waiting"),
+            AgentActivity::Queued => Some("queued"),
+            AgentActivity::Interrupted => Some("interrupted"),
+            AgentActivity::Nothing => None,
         },
         "since": row.summary.since.to_string(),
-        "waits_until": match &row.doing {
-            Doing::Waiting(Wait::Time { until, .. } | Wait::Join { until: Some(until), .. }) => {
+        "waits_until": match &row.activity {
+            AgentActivity::Waiting(Wait::Time { until, .. } | Wait::Join { until: Some(until), .. }) => {
                 Some(until.to_string())
             }
             _ => None,

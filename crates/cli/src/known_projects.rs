@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use raymond_engine::clock;
 use raymond_engine::project::Project;
 use raymond_store::ProjectRegistry;
-use raymond_store::disk::Files;
+use raymond_store::disk::RealDisk;
 use raymond_store::project_registry::{EntryError, IgnoredEntry};
 
 use crate::config::Layer;
@@ -49,7 +49,7 @@ pub(crate) fn register(project: &Project, config: &Layer) -> Option<String> {
 /// Returns the registered projects, sorted by path.
 pub(crate) fn registered() -> Result<KnownProjects, Failure> {
     let Some(registry) = registry() else { return Ok(KnownProjects::default()) };
-    let entries = registry.read(&Files, clock::now().0)?;
+    let entries = registry.read(&RealDisk, clock::now().0)?;
     let mut known = KnownProjects::default();
     known.problems.extend(entries.ignored.iter().map(ignored));
     for directory in entries.directories {

@@ -29,6 +29,7 @@ mod deleted_costs;
 mod denied;
 mod documents;
 mod examples;
+mod exit_code;
 mod failure;
 mod given_texts;
 mod health;

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use crate::health::ClientProbe;
 use raymond_backends::headless::program;
-use raymond_backends::process::{Grace, Inherit, Input, Limits, Marker, ProcessEnd, Spec, start};
+use raymond_backends::process::{
+    Grace, Inherit, Limits, Marker, ProcessEnd, ProcessStdin, Spec, start,
+};
 use raymond_backends::registry::CLIENTS;
 use raymond_backends::script::describe;
 use raymond_core::ids::{AgentId, TurnId};
@@ -75,7 +77,7 @@ async fn output_within(
         set: Vec::new(),
         unset: Vec::new(),
         marker: Marker::new(&clock::nonce(), &no_turn, 1),
-        stdin: Input::Null,
+        stdin: ProcessStdin::Null,
     });
     let process = started.map_err(|error| error.to_string())?;
     let ended = process.finish(&limits, guard.token()).await;

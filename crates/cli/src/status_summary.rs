@@ -6,7 +6,7 @@
 
 use std::io;
 
-use raymond_backends::contract::Progress;
+use raymond_backends::contract::ClientProgress;
 use raymond_backends::process::Transcript;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::{Program, Run};
@@ -18,7 +18,7 @@ use raymond_engine::inspect::{Inspection, leftover_processes};
 use raymond_engine::prepare;
 use raymond_engine::project::Project;
 use raymond_engine::turn_files::transcript;
-use raymond_store::host::Process;
+use raymond_store::host::ProcessIdentity;
 use raymond_store::journal::Tail;
 use raymond_store::lock::Takeover;
 
@@ -37,7 +37,7 @@ pub(crate) struct StatusSummary {
     /// The command that lets the run continue without a failed worker.
     without: Option<String>,
     /// The process that drives the run.
-    pub(crate) owner: Option<Process>,
+    pub(crate) owner: Option<ProcessIdentity>,
     /// Whether the next command resumes the run.
     resumes: bool,
     /// The command lines of leftover processes; empty unless `with_processes` searched for them.
@@ -130,7 +130,7 @@ impl StatusSummary {
         };
         let next = match next {
             NextCommand::Wait => {
-                let Process { pid, host, .. } = &owner.process;
+                let ProcessIdentity { pid, host, .. } = &owner.process;
                 let unseen = format!("process {pid} on {host}, which cannot be seen from here");
                 self.why = sanitized(&format!("{}; it is driven by {unseen}", self.why));
                 self.resumes = true;
@@ -186,7 +186,7 @@ impl StatusSummary {
         let run = &seen.head.run;
         let mut retrying = Vec::new();
         TranscriptFollower::new(project.paths(&run.id).transcripts).poll(run, |turn, sign| {
-            if let Progress::Retries { why } = sign {
+            if let ClientProgress::Retries { why } = sign {
                 retrying.push(format!("the client of {} tries again: {why}", turn.agent));
             }
         });

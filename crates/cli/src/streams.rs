@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::fstat;
 
-pub(crate) static STDOUT: Stream = Stream::new();
-pub(crate) static STDERR: Stream = Stream::new();
+pub(crate) static STDOUT: OutputStream = OutputStream::new();
+pub(crate) static STDERR: OutputStream = OutputStream::new();
 
 /// One output stream of this process.
-pub(crate) struct Stream {
+pub(crate) struct OutputStream {
     given_up: AtomicBool,
 }
 
-impl Stream {
+impl OutputStream {
     const fn new() -> Self {
         Self { given_up: AtomicBool::new(false) }
     }

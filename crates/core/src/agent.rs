@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Micros;
-use crate::failure::Failure;
+use crate::failure::AgentFailure;
 use crate::few::Few;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::protocol::{Question, ResultStatus, Tag};
@@ -119,7 +119,6 @@ pub struct Frame {
     pub model_of: Option<BackendName>,
 }
 
-/// The status of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentStatus {
@@ -137,7 +136,7 @@ pub enum AgentStatus {
     Cancelling(CancelReason),
     /// The agent failed. A kept transition is decided again when the agent is revived.
     Failed {
-        failure: Failure,
+        failure: AgentFailure,
         /// The transition of the last paid turn, if there is one.
         kept: Option<PendingTransition>,
     },

@@ -10,7 +10,7 @@ use crate::time::{Span, Timestamp};
 
 /// The clocks of the machine at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
+pub struct ClockReading {
     pub wall: Timestamp,
     /// A clock that cannot be set. It may stop while the machine sleeps.
     pub uptime: Span,
@@ -19,12 +19,12 @@ pub struct Reading {
 /// The clock of an owner.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OwnerClock {
-    last: Option<Reading>,
+    last: Option<ClockReading>,
 }
 
 impl OwnerClock {
     /// Returns the time of the next record. `due` is when the next wait of the run ends.
-    pub fn now(&mut self, machine: Reading, due: Option<Timestamp>) -> Timestamp {
+    pub fn now(&mut self, machine: ClockReading, due: Option<Timestamp>) -> Timestamp {
         // Only while something waits: otherwise a clock that was once ahead could never be
         // corrected.
         let steady = self.last.filter(|_| due.is_some()).map(|last| {
@@ -32,7 +32,7 @@ impl OwnerClock {
             last.wall + Span(passed)
         });
         let now = steady.map_or(machine.wall, |steady| machine.wall.max(steady));
-        self.last = Some(Reading { wall: now, uptime: machine.uptime });
+        self.last = Some(ClockReading { wall: now, uptime: machine.uptime });
         now
     }
 }
@@ -47,7 +47,7 @@ mod tests {
     fn check(rows: &[(u64, u64, Option<u64>, u64)]) {
         let mut clock = OwnerClock::default();
         for (wall, uptime, due, expected) in rows {
-            let machine = Reading { wall: Timestamp(*wall), uptime: Span(*uptime) };
+            let machine = ClockReading { wall: Timestamp(*wall), uptime: Span(*uptime) };
             let now = clock.now(machine, due.map(Timestamp));
             assert_eq!(now, Timestamp(*expected), "wall {wall}, uptime {uptime}: {rows:?}");
         }

@@ -25,7 +25,7 @@ pub use refusal::Refusal;
 use crate::agent::{AgentStatus, Asking, CancelReason, Joining, Parked, SessionPlan};
 use crate::budget::{Basis, Charge, Micros};
 use crate::crayfish::name::StepId;
-use crate::failure::Failure;
+use crate::failure::AgentFailure;
 use crate::few::Few;
 use crate::ids::{AgentId, Nonce, TurnAttempt, TurnId};
 use crate::machine::{alarm, asking, joins, waking};
@@ -151,7 +151,7 @@ fn due(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
             }
             Timer::AskExpires(ask) => {
                 decision.push(Event::AskExpired { ask: ask.clone() });
-                let (agent, failure) = (ask.agent.clone(), Failure::Unanswered);
+                let (agent, failure) = (ask.agent.clone(), AgentFailure::Unanswered);
                 decision.push(Event::AgentFailed { agent, failure, kept: None });
             }
         }
@@ -202,9 +202,7 @@ pub fn check_cancellation(run: &Run, agent: &AgentId) -> Result<(), Refusal> {
             Err(ended(phase))
         }
         _ if !run.agents.contains_key(agent) => Err(Refusal::NoSuchAgent(agent.clone())),
-        _ if *agent == AgentId::main() || run.program.steps().is_some() => {
-            Err(Refusal::OnlyWorkers(agent.clone()))
-        }
+        _ if !program::is_cancellable(run, agent) => Err(Refusal::OnlyWorkers(agent.clone())),
         Phase::Open | Phase::Stopping(_) | Phase::Ended(_) => Ok(()),
     }
 }
@@ -313,9 +311,8 @@ fn adopt(
 /// Checks that an edited definition still has every state that an agent needs, and that each
 /// conversation stays with its backend.
 pub fn check_adoption(run: &Run, definition: &Definition) -> Result<(), Refusal> {
-    if run.program.steps().is_some() {
-        // A document begins again at its top, so no place of an agent has to exist any more. But
-        // the outcome of a turn in flight would be lost.
+    if !program::keeps_places(run) {
+        // The outcome of a turn in flight would be lost.
         let in_flight = run.scheduler.in_flight.first().cloned();
         return in_flight.map_or(Ok(()), |agent| Err(Refusal::TurnInFlight(agent)));
     }

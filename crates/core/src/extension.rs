@@ -34,10 +34,10 @@ impl Extension {
         }
     }
 
-    pub const fn kind(self) -> Kind {
+    pub const fn kind(self) -> StateKind {
         match self {
-            Self::Md => Kind::Prompt,
-            Self::Sh | Self::Bat | Self::Ps1 => Kind::Script,
+            Self::Md => StateKind::Prompt,
+            Self::Sh | Self::Bat | Self::Ps1 => StateKind::Script,
         }
     }
 
@@ -61,9 +61,8 @@ pub enum Platform {
     Windows,
 }
 
-/// The kind of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum StateKind {
     /// A text for an agent.
     Prompt,
     /// A program.

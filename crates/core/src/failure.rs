@@ -88,10 +88,9 @@ pub enum Clock {
     Wall,
 }
 
-/// The failure of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Failure {
+pub enum AgentFailure {
     /// Its turn failed permanently, or too often.
     Turn(TurnFailure),
     /// It broke the protocol too often.
@@ -215,7 +214,7 @@ impl fmt::Display for TurnFailure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for AgentFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Turn(failure) => write!(f, "{failure}"),

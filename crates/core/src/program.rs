@@ -8,11 +8,11 @@
 
 use crate::agent::{Agent, PendingTransition, Session};
 use crate::crayfish::name::StepId;
-use crate::failure::{Failure, TurnFailure};
+use crate::failure::{AgentFailure, TurnFailure};
 use crate::ids::AgentId;
 use crate::machine::{self, ralph, revival, states};
 use crate::protocol::ResultStatus;
-use crate::run::decision::{Decision, EndedTurn, Entry};
+use crate::run::decision::{Decision, EndedTurn, VisitEntry};
 use crate::run::event::{Ending, Event};
 use crate::run::outcome::Finished;
 use crate::run::program::Program;
@@ -26,7 +26,7 @@ use crate::workflow::Definition;
 /// Lets `main` begin.
 pub(crate) fn begin(decision: &mut Decision<'_>, main: &AgentId, input: Option<Value>) {
     match &decision.run.program {
-        Program::States | Program::Ralph(_) => decision.enter(Entry {
+        Program::States | Program::Ralph(_) => decision.enter(VisitEntry {
             agent: main,
             state: &decision.definition.entry,
             visit: 1,
@@ -61,7 +61,7 @@ pub(crate) fn script_failed(
 ) {
     match &decision.run.program {
         Program::States | Program::Ralph(_) => {
-            fail(decision, ended.agent, Failure::Turn(failure.clone()));
+            fail(decision, ended.agent, AgentFailure::Turn(failure.clone()));
         }
         Program::Steps(_) => steps::decide::failed(decision, ended.agent, ended.turn, failure),
     }
@@ -69,7 +69,7 @@ pub(crate) fn script_failed(
 
 /// Fails an agent, unless its program continues: a loop with its next iteration, a document behind
 /// a loop that collects failures.
-pub(crate) fn fail(decision: &mut Decision<'_>, agent: &Agent, failure: Failure) {
+pub(crate) fn fail(decision: &mut Decision<'_>, agent: &Agent, failure: AgentFailure) {
     match &decision.run.program {
         Program::Ralph(ralph) if ralph::survives(&failure) => {
             ralph::failed(decision, ralph, agent, failure);
@@ -108,10 +108,28 @@ pub(crate) fn ending(run: &Run) -> Option<Ending> {
 }
 
 /// Returns whether a resume revives an agent with this failure.
-pub(crate) fn is_revived(run: &Run, failure: &Failure) -> bool {
+pub(crate) fn is_revived(run: &Run, failure: &AgentFailure) -> bool {
     match &run.program {
         Program::States | Program::Ralph(_) => true,
         Program::Steps(_) => steps::decide::is_revived(run, failure),
+    }
+}
+
+/// Returns whether a user may cancel an agent on its own. `main` is the run itself. The workers of
+/// a document are its branches, and the document needs their results.
+pub(crate) fn is_cancellable(run: &Run, agent: &AgentId) -> bool {
+    match &run.program {
+        Program::States | Program::Ralph(_) => *agent != AgentId::main(),
+        Program::Steps(_) => false,
+    }
+}
+
+/// Returns whether agents continue where they are when the definition is edited, so that their
+/// places must still exist. A document begins again at its top instead (see [`adopted`]).
+pub(crate) fn keeps_places(run: &Run) -> bool {
+    match &run.program {
+        Program::States | Program::Ralph(_) => true,
+        Program::Steps(_) => false,
     }
 }
 

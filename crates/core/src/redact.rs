@@ -2,9 +2,9 @@
 //!
 //! A [`Redactor`] hides the values it is given, and everything that has the form of a well-known
 //! token. It hides all bytes that any secret covers, so that overlapping secrets leave nothing
-//! behind. In a text that was shortened, it also hides the remaining parts of secrets. A [`Stream`]
-//! does the same for a text that arrives in pieces: the result does not depend on the pieces, and
-//! the stream holds back only what may still become a secret.
+//! behind. In a text that was shortened, it also hides the remaining parts of secrets. A
+//! [`RedactedStream`] does the same for a text that arrives in pieces: the result does not depend
+//! on the pieces, and the stream holds back only what may still become a secret.
 //!
 //! Where the values come from, and what is shown at all, is decided by the caller.
 
@@ -17,7 +17,7 @@ mod values;
 use std::borrow::Cow;
 
 use cover::Cover;
-use finding::End;
+use finding::FindingEnd;
 
 /// The text that replaces a secret.
 pub const REDACTED: &str = "[redacted]";
@@ -59,20 +59,20 @@ impl Redactor {
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut shown = String::new();
         let mut cover = Cover::default();
-        cover.advance(self, text, End::Here, &mut shown);
+        cover.advance(self, text, FindingEnd::Here, &mut shown);
         // Most texts contain no secret and are not copied for the caller.
         if cover.has_hidden() { Cow::Owned(shown) } else { Cow::Borrowed(text) }
     }
 
     /// Starts to redact a text that arrives in pieces.
-    pub fn stream(&self) -> Stream<'_> {
-        Stream { redactor: self, cover: Cover::default(), held: String::new(), enough: 0 }
+    pub fn stream(&self) -> RedactedStream<'_> {
+        RedactedStream { redactor: self, cover: Cover::default(), held: String::new(), enough: 0 }
     }
 }
 
 /// A text that arrives in pieces.
 #[derive(Debug)]
-pub struct Stream<'r> {
+pub struct RedactedStream<'r> {
     redactor: &'r Redactor,
     cover: Cover,
     /// The text that may still become a secret.
@@ -82,19 +82,19 @@ pub struct Stream<'r> {
     enough: usize,
 }
 
-impl Stream<'_> {
+impl RedactedStream<'_> {
     /// Takes the next piece, and returns the text that can be shown now.
     pub fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
-        if self.held.len() < self.enough { String::new() } else { self.examine(End::Later) }
+        if self.held.len() < self.enough { String::new() } else { self.examine(FindingEnd::Later) }
     }
 
     /// Returns the rest, when nothing follows.
     pub fn finish(mut self) -> String {
-        self.examine(End::Here)
+        self.examine(FindingEnd::Here)
     }
 
-    fn examine(&mut self, end: End) -> String {
+    fn examine(&mut self, end: FindingEnd) -> String {
         let mut shown = String::new();
         let seen = self.cover.advance(self.redactor, &self.held, end, &mut shown);
         self.held.drain(..seen);

@@ -44,11 +44,11 @@ pub use path::RunPath;
 pub use place::place;
 pub use plan::{Fate, Plan};
 pub use run_view::RunView;
-pub use status::{Owner, Status, Waiting, status};
+pub use status::{OwnerState, Status, Waiting, status};
 pub use totals::Totals;
 pub use view_event::ViewEvent;
 pub use why::{Cause, Hint, awaited_failure, collected, needed_edit, why};
-pub use words::{Audience, Line, Weight, words};
+pub use words::{Audience, LogLine, Weight, words};
 
 /// Formats a time for a reader. The core knows no time zone.
 pub type TimeFormat = fn(Timestamp) -> String;

@@ -15,10 +15,10 @@ mod source_file;
 pub mod template;
 pub mod variables;
 
-pub use definition::{Definition, EntryPoint, Mark, Parsed, Reachability, State};
+pub use definition::{Definition, EntryPoint, FrontmatterPart, Parsed, Reachability, State};
 pub use frontmatter::{Frontmatter, OnDenied};
 pub use manifest::Manifest;
 pub use name::{Unresolved, check_name};
-pub use policy::{Policy, Refused};
+pub use policy::{Policy, PolicyRefusal};
 pub use source_file::SourceFile;
 pub use template::Bindings;

@@ -11,7 +11,7 @@ use raymond_core::crayfish::state::accepted;
 use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::crayfish::{Problem, reading};
 use raymond_core::run::outcome::{Outcome, ReadReply, Reply};
-use raymond_core::run::turn_spec::{Message, PromptSpec};
+use raymond_core::run::turn_spec::{PromptSpec, PromptText};
 use raymond_store::{Blobs, blobs};
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
@@ -31,10 +31,10 @@ impl OutputCheck {
     /// Returns the check for a prompt, if the prompt is the request of an agent step.
     pub(crate) fn of(prompt: &PromptSpec, schemas: &Arc<Schemas>) -> Option<Self> {
         match &prompt.message {
-            Message::Request { schema, .. } => {
+            PromptText::Request { schema, .. } => {
                 Some(Self { schema: Arc::clone(schema), schemas: Arc::clone(schemas) })
             }
-            Message::Body { .. } | Message::Reminder(_) => None,
+            PromptText::Body { .. } | PromptText::Reminder(_) => None,
         }
     }
 

@@ -18,9 +18,11 @@ use std::sync::Arc;
 
 use raymond_backends::process::{self, Grace};
 use raymond_backends::workspace::Workspace;
-use raymond_core::crayfish::{CallReply, ErrorCode, Problem, Request, StepsDefinition, reading};
+use raymond_core::crayfish::{
+    CallReply, CallRequest, ErrorCode, Problem, StepsDefinition, reading,
+};
 use raymond_core::ids::{AgentId, RunId};
-use raymond_core::run::program::Answers;
+use raymond_core::run::program::AnswerSource;
 use raymond_core::run::{Ending, Input, Phase, Program, Run, Settings};
 use raymond_core::steps::answer::{GIVEN_UP, answer, attempts, results};
 use raymond_core::text::with_causes;
@@ -41,7 +43,7 @@ use crate::runner;
 use crate::schemas::Schemas;
 
 use inputs::{CallInputs, RunRecord};
-pub use progress::Progress;
+pub use progress::CallProgress;
 use progress::ProgressReporter;
 pub use raw_request::RawRequest;
 pub use workspaces::Workspaces;
@@ -66,7 +68,7 @@ pub struct CallChannels {
     /// Ends the running step, and the call.
     pub cancel: CancellationToken,
     /// Receives progress. The caller may ignore it.
-    pub progress: tokio::sync::mpsc::UnboundedSender<Progress>,
+    pub progress: tokio::sync::mpsc::UnboundedSender<CallProgress>,
 }
 
 /// A request that has passed all checks that need no run.
@@ -79,7 +81,6 @@ struct CheckedRequest {
     unasked_outputs: Vec<Problem>,
 }
 
-/// The run of a call.
 enum CallRun {
     /// The run had ended in an earlier call.
     Ended(Box<Run>),
@@ -134,7 +135,7 @@ impl Tool {
 
     async fn answer(
         &self,
-        request: Request,
+        request: CallRequest,
         channels: CallChannels,
     ) -> Result<CallReply, Box<CallReply>> {
         let directory = self.workspaces.of(request.agent.as_deref())?;
@@ -243,7 +244,7 @@ impl Tool {
             workflow: work.document.name.clone().unwrap_or_else(|| id.to_string()),
             cwd: cwd.clone(),
             input: None,
-            program: Program::steps_of(Answers::Caller),
+            program: Program::steps_of(AnswerSource::Caller),
             settings: self.settings(),
         };
         let (owned, mut inputs, call) = match OwnedRun::create(&project, prepared, launch) {
@@ -342,7 +343,7 @@ impl Tool {
 
 /// Checks everything that can be checked before a run exists.
 fn check_request(
-    request: Request,
+    request: CallRequest,
     directory: &Path,
     workspace: &Workspace,
 ) -> Result<CheckedRequest, Box<CallReply>> {

@@ -5,7 +5,7 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use raymond_core::clock::{OwnerClock, Reading};
+use raymond_core::clock::{ClockReading, OwnerClock};
 use raymond_core::ids::Nonce;
 use raymond_core::run::Run;
 use raymond_core::time::{Span, Timestamp};
@@ -35,7 +35,7 @@ impl RunClock {
     /// backwards: see [`OwnerClock`].
     pub(crate) fn now(&mut self, run: &Run) -> Timestamp {
         let uptime = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let machine = Reading { wall: (self.wall)(), uptime: Span(uptime) };
+        let machine = ClockReading { wall: (self.wall)(), uptime: Span(uptime) };
         self.owner.now(machine, run.next_due())
     }
 }

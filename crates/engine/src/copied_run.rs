@@ -20,7 +20,6 @@ use crate::project::Project;
 #[derive(Debug, thiserror::Error)]
 #[error("process {pid} drives a copy of {run}: {}", place.display())]
 pub struct ActiveCopy {
-    /// The run.
     pub run: RunId,
     /// The owner of the copy.
     pub pid: u32,

@@ -54,7 +54,6 @@ pub enum DiscardError {
     MayBeStarting(RunId),
     #[error("processes of {run} still run")]
     Processes {
-        /// The run.
         run: RunId,
         /// The processes.
         left: Vec<Leftover>,

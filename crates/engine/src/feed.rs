@@ -11,17 +11,16 @@ mod transcripts;
 
 use std::fmt;
 
-use raymond_backends::contract::Progress;
+use raymond_backends::contract::ClientProgress;
 use raymond_core::ids::TurnId;
 use raymond_core::run::{Record, Run};
 use raymond_core::time::Timestamp;
-use raymond_store::journal::{Line, Sum};
+use raymond_store::journal::{JournalLine, Sum};
 
 pub use follower::{Followed, POLL_INTERVAL, RunFollower};
 pub use note::NoteKind;
 pub use transcripts::TranscriptFollower;
 
-/// One item of a feed.
 #[derive(Debug, Clone)]
 pub enum FeedItem<'a> {
     /// A record is durable.
@@ -32,7 +31,7 @@ pub enum FeedItem<'a> {
         run: &'a Run,
     },
     /// A turn in flight makes progress. It is not recorded, so a later watcher may not get it.
-    Progress { turn: &'a TurnId, at: Timestamp, progress: &'a Progress },
+    Progress { turn: &'a TurnId, at: Timestamp, progress: &'a ClientProgress },
     /// Anything else that the user should know.
     Note(NoteKind),
 }
@@ -53,7 +52,7 @@ pub struct FeedCursor {
 }
 
 impl FeedCursor {
-    pub(crate) const fn of(line: &Line<'_>) -> Self {
+    pub(crate) const fn of(line: &JournalLine<'_>) -> Self {
         Self { seq: line.seq, sum: line.sum }
     }
 }

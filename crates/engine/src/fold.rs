@@ -9,7 +9,7 @@ use std::path::Path;
 use raymond_core::ids::RunId;
 use raymond_core::run::{Header, Record, Run, apply, record};
 use raymond_core::view::{Ledger, RunView};
-use raymond_store::disk::{Disk, Open};
+use raymond_store::disk::{Disk, OpenMode};
 use raymond_store::journal;
 
 use crate::driver::Head;
@@ -85,7 +85,7 @@ pub fn explain_bad_header(disk: &dyn Disk, error: &journal::Error) -> Option<Fol
 pub(crate) fn read_header(disk: &dyn Disk, path: &Path) -> Option<Result<Header, FoldError>> {
     // A header has about 100 bytes. 4 KiB is one page.
     let mut start = vec![0; 4096];
-    let length = disk.open(path, Open::Read).ok()?.read_at(0, &mut start).ok()?;
+    let length = disk.open(path, OpenMode::Read).ok()?.read_at(0, &mut start).ok()?;
     let first = start[..length].split(|byte| *byte == b'\n').next()?;
     Some(header(first))
 }

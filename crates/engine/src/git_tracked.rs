@@ -36,7 +36,6 @@ pub enum GitTracked {
     /// The index cannot be read.
     #[error("could not check whether {run} came with the repository: {}: {source}", path.display())]
     Unknown {
-        /// The run.
         run: RunId,
         /// The file that cannot be read.
         path: PathBuf,
@@ -190,7 +189,7 @@ mod tests {
                 fs::write(&path, text.replace("ROOT", root.to_str().unwrap())).unwrap();
             }
         }
-        let disk = std::sync::Arc::new(raymond_store::disk::Files);
+        let disk = std::sync::Arc::new(raymond_store::disk::RealDisk);
         let root_directory = raymond_store::Root::in_directory(&root.join("p"));
         let project = Project { disk, root: root_directory };
         let message = match check(&project, &RunId::new("r")) {

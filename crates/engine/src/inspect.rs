@@ -13,7 +13,7 @@ use raymond_core::time::Timestamp;
 use raymond_core::view::{self, Status};
 use raymond_store::disk;
 use raymond_store::host::{Host as _, Life, ThisHost};
-use raymond_store::journal::{self, Read};
+use raymond_store::journal::{self, ReadJournal};
 use raymond_store::lock::{Owner, Takeover};
 use raymond_store::{Journal, Lock, lock};
 use serde::Deserialize;
@@ -28,7 +28,7 @@ use crate::{git_tracked, snapshot};
 pub struct Inspection {
     pub header: Header,
     pub head: Head,
-    pub journal: Read,
+    pub journal: ReadJournal,
     /// The process that drives the run, if it lives or is on another host.
     pub owner: Option<Owner>,
     pub status: Status,
@@ -39,11 +39,7 @@ pub struct Inspection {
 pub enum InspectError {
     /// The owner has not created the journal yet, or is about to restore it.
     #[error("nothing of {run} is recorded yet")]
-    NothingYet {
-        /// The run.
-        run: RunId,
-        owner: Box<Owner>,
-    },
+    NothingYet { run: RunId, owner: Box<Owner> },
     #[error(transparent)]
     Journal(#[from] journal::Error),
     #[error(transparent)]
@@ -75,7 +71,7 @@ pub fn inspect(project: &Project, run: &RunId) -> Result<Inspection, InspectErro
         (head.run.id, head.run.nonce) = (header.run.clone(), header.nonce.clone());
     }
     fold::check_run(&header, &head)?;
-    let alive = if owner.is_some() { view::Owner::Alive } else { view::Owner::Gone };
+    let alive = if owner.is_some() { view::OwnerState::Alive } else { view::OwnerState::Gone };
     let status = view::status(&head.run, alive);
     Ok(Inspection { header, head, journal: read, owner, status })
 }
@@ -91,7 +87,7 @@ struct RecordTime {
 pub fn unverified_start(project: &Project, run: &RunId) -> Option<Timestamp> {
     // Bytes. A record contains texts of at most 16 KiB each; the first record has few of them.
     const BEGINNING: usize = 256 * 1024;
-    let mut file = project.disk.open(&project.paths(run).journal, disk::Open::Read).ok()?;
+    let mut file = project.disk.open(&project.paths(run).journal, disk::OpenMode::Read).ok()?;
     let size = usize::try_from(file.size().ok()?).unwrap_or(BEGINNING).min(BEGINNING);
     let mut bytes = vec![0; size];
     let read = file.read_at(0, &mut bytes).ok()?;
@@ -107,7 +103,7 @@ pub fn unverified_last_activity(project: &Project, run: &RunId) -> Option<Timest
     // second.
     const END: u64 = 64 * 1024;
     const MOST: u64 = 64 * 1024 * 1024;
-    let mut file = project.disk.open(&project.paths(run).journal, disk::Open::Read).ok()?;
+    let mut file = project.disk.open(&project.paths(run).journal, disk::OpenMode::Read).ok()?;
     let size = file.size().ok()?;
     last_time(file.as_mut(), size.saturating_sub(END), size)
         .or_else(|| last_time(file.as_mut(), size.saturating_sub(MOST), size))
@@ -210,18 +206,18 @@ mod tests {
     use raymond_core::run::{Event, Input, RecordStep, Settings, record};
     use raymond_core::value::Value;
     use raymond_store::Root;
-    use raymond_store::disk::Files;
+    use raymond_store::disk::RealDisk;
 
     use super::*;
 
     /// Creates the journal of a run with these records.
     fn journal(project: &Project, run: &RunId, records: &[Record]) -> Journal {
         let paths = project.paths(run);
-        project.root.ensure(&Files).unwrap();
-        paths.ensure(&Files).unwrap();
+        project.root.ensure(&RealDisk).unwrap();
+        paths.ensure(&RealDisk).unwrap();
         let header = Header { format: record::FORMAT, run: run.clone(), nonce: "n".into() };
         let header = serde_json::to_vec(&header).unwrap();
-        let mut journal = Journal::create(Arc::new(Files), &paths.journal, &header).unwrap();
+        let mut journal = Journal::create(Arc::new(RealDisk), &paths.journal, &header).unwrap();
         for record in records {
             journal.append(&serde_json::to_vec(record).unwrap()).unwrap();
         }
@@ -247,9 +243,9 @@ mod tests {
     }
 
     #[test]
-    fn last_activity_is_the_time_of_the_last_record() {
+    fn last_record_decides_the_time_of_activity() {
         let place = tempfile::tempdir().unwrap();
-        let project = Project { disk: Arc::new(Files), root: Root::in_directory(place.path()) };
+        let project = Project { disk: Arc::new(RealDisk), root: Root::in_directory(place.path()) };
         let record = |seq: u64, at: u64| Record { seq, at: Timestamp(at), steps: Vec::new() };
         let check = |run: &str, records: &[Record], rest: &str, expected: Option<u64>| {
             let run = RunId::new(run);
@@ -275,14 +271,14 @@ mod tests {
     #[test]
     fn snapshot_from_the_repository_is_not_used() {
         let place = tempfile::tempdir().unwrap();
-        let project = Project { disk: Arc::new(Files), root: Root::in_directory(place.path()) };
+        let project = Project { disk: Arc::new(RealDisk), root: Root::in_directory(place.path()) };
         let run = RunId::new("r");
         let (paths, record) = (project.paths(&run), started(&run, None));
         let journal = journal(&project, &run, std::slice::from_ref(&record));
         let mut head = Head::empty();
         head.fold(&record);
         head.run.keys.insert("invented".to_owned());
-        snapshot::save(&head, journal.sum(), &Files, &paths.snapshot).unwrap();
+        snapshot::save(&head, journal.sum(), &RealDisk, &paths.snapshot).unwrap();
 
         let is_believed = || inspect(&project, &run).unwrap().head.run.keys.contains("invented");
         assert!(is_believed());

@@ -9,7 +9,7 @@ use std::path::{Component, Path};
 
 use raymond_backends::contract::Answer;
 use raymond_core::crayfish::stored::Stored;
-use raymond_core::protocol::{Reading, Source, Tag};
+use raymond_core::protocol::{TagReading, Source, Tag};
 use raymond_core::run::Input;
 use raymond_core::run::outcome::{Outcome, ReadReply};
 use raymond_core::value::{Hash, Value};
@@ -72,7 +72,7 @@ pub fn read_final_text<B: BlobStore>(
     blobs: &B,
 ) -> Result<ReadReply, B::Error> {
     let mut store = |bytes: &[u8]| blobs.put(bytes);
-    let reading = Reading::of(text, source, &mut store)?;
+    let reading = TagReading::of(text, source, &mut store)?;
     let text = Value::keep(text, &mut store)?;
     let directories = directories(&reading, cwd);
     Ok(ReadReply { reading, directories, ..text.into() })
@@ -89,7 +89,7 @@ pub fn read_answer<B: BlobStore>(
 }
 
 /// Returns the existing directories that tags name, as written and as absolute paths.
-fn directories(reading: &Reading, cwd: &Path) -> BTreeMap<String, String> {
+fn directories(reading: &TagReading, cwd: &Path) -> BTreeMap<String, String> {
     let named = reading.tags.iter().filter_map(Tag::cd);
     named.filter_map(|cd| Some((cd.to_owned(), directory(cd, cwd)?))).collect()
 }

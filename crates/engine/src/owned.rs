@@ -37,7 +37,7 @@ use crate::prepare::Prepared;
 use crate::project::Project;
 use crate::run_lock::take_lock;
 use crate::schemas::Schemas;
-use crate::scope::Origin;
+use crate::scope::ScopeOrigin;
 use crate::snapshot;
 use crate::step_results::{ResultsError, read_results};
 
@@ -59,7 +59,7 @@ pub struct OwnedRun {
     pub blobs: Arc<Blobs>,
     pub head: Head,
     pub definition: Definition,
-    pub origin: Origin,
+    pub origin: ScopeOrigin,
     /// The schemas of its steps that are compiled already.
     pub schemas: Arc<Schemas>,
     /// The findings of opening the run.

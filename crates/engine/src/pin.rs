@@ -13,7 +13,7 @@ use raymond_core::value::Value;
 use raymond_core::workflow::{Definition, EntryPoint, SourceFile};
 use raymond_store::{Blobs, blobs};
 
-use crate::scope::{LoadedScope, Origin};
+use crate::scope::{LoadedScope, ScopeOrigin};
 
 /// Decides which scripts can run on this machine.
 pub const PLATFORM: Platform = if cfg!(windows) { Platform::Windows } else { Platform::Unix };
@@ -61,7 +61,7 @@ impl Pin {
             start,
             ralph,
             steps: loaded.start == EntryPoint::Steps,
-            archive: loaded.origin == Origin::Archive,
+            archive: loaded.origin == ScopeOrigin::Archive,
             files,
         }
     }
@@ -74,7 +74,6 @@ impl Pin {
         Ok(Value::keep(&text, &mut put)?)
     }
 
-    /// Loads a pin.
     pub fn load(value: &Value, blobs: &Blobs) -> Result<Self, PinError> {
         let text = crate::observe::load(blobs, value)?;
         serde_json::from_str(&text).map_err(|error| PinError::Unreadable(error.to_string()))
@@ -89,7 +88,7 @@ impl Pin {
     pub fn restore(
         value: &Value,
         definition: &Definition,
-        origin: Origin,
+        origin: ScopeOrigin,
         blobs: &Blobs,
     ) -> Result<(), PinError> {
         let Value::Blob(_) = value else { return Ok(()) };
@@ -99,7 +98,7 @@ impl Pin {
         for (start, ralph) in [(None, false), (named(), false), (named(), true)] {
             let files = definition.states.values().map(|state| state.source.clone()).collect();
             let pin =
-                Self { start, ralph, steps: false, archive: origin == Origin::Archive, files };
+                Self { start, ralph, steps: false, archive: origin == ScopeOrigin::Archive, files };
             if pin.store(blobs)? == *value {
                 return Ok(());
             }
@@ -107,8 +106,8 @@ impl Pin {
         Err(PinError::Unreadable("it is not what the run started with".to_owned()))
     }
 
-    pub fn origin(&self) -> Origin {
-        if self.archive { Origin::Archive } else { Origin::Directory }
+    pub fn origin(&self) -> ScopeOrigin {
+        if self.archive { ScopeOrigin::Archive } else { ScopeOrigin::Directory }
     }
 
     /// Parses the definition.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use raymond_core::ids::RunId;
 use raymond_core::text::nearest;
-use raymond_store::disk::{self, Disk, Files};
+use raymond_store::disk::{self, Disk, RealDisk};
 use raymond_store::{Blobs, Root, RunPaths, project_registry};
 
 /// The place where runs are stored.
@@ -39,14 +39,14 @@ pub enum FindError {
 impl Project {
     /// Returns the project of a directory, which must be an absolute path.
     pub fn locate(directory: &Path) -> Result<Self, disk::Error> {
-        let disk: Arc<dyn Disk> = Arc::new(Files);
+        let disk: Arc<dyn Disk> = Arc::new(RealDisk);
         let root = Root::locate(disk.as_ref(), directory)?;
         Ok(Self { disk, root })
     }
 
     /// Returns the project of a directory from the user's registry of projects.
     pub fn locate_registered(directory: &Path) -> Result<Self, disk::Error> {
-        let disk: Arc<dyn Disk> = Arc::new(Files);
+        let disk: Arc<dyn Disk> = Arc::new(RealDisk);
         let root = project_registry::locate_registered(disk.as_ref(), directory)?;
         Ok(Self { disk, root })
     }
@@ -78,7 +78,6 @@ impl Project {
         }
     }
 
-    /// Returns the paths of a run.
     pub fn paths(&self, run: &RunId) -> RunPaths {
         self.root.run(run.as_str()).expect("a run id is a valid name of a directory")
     }

@@ -12,7 +12,7 @@ use raymond_core::decide::effects;
 use raymond_core::ids::TurnAttempt;
 use raymond_core::protocol::notice::notice;
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::turn_spec::{Message, PromptSpec, Work};
+use raymond_core::run::turn_spec::{PromptSpec, PromptText, Work};
 use raymond_core::run::{Effect, Event, Record, Run, RunContext, TurnSpec, apply};
 use raymond_core::value::{BlobRef, Value};
 use raymond_store::{Blobs, RunPaths, blobs};
@@ -38,15 +38,15 @@ pub enum PromptsError {
 }
 
 /// The prompts of attempts.
-pub type Prompts = BTreeMap<TurnAttempt, String>;
+pub type RenderedPrompts = BTreeMap<TurnAttempt, String>;
 
 /// Returns the prompts of all records.
 pub fn prompts<E: From<PromptsError>>(
     records: impl Iterator<Item = Result<Record, E>>,
     blobs: &Blobs,
     paths: &RunPaths,
-) -> Result<Prompts, E> {
-    let (mut run, mut definition, mut prompts) = (Run::default(), None, Prompts::new());
+) -> Result<RenderedPrompts, E> {
+    let (mut run, mut definition, mut prompts) = (Run::default(), None, RenderedPrompts::new());
     for record in records {
         let record = record?;
         let events: Vec<&Event> = record.steps.iter().flat_map(|step| &step.events).collect();
@@ -104,14 +104,14 @@ fn render(
     handing: Handing<'_>,
 ) -> Result<String, blobs::Error> {
     let text = match prompt.message {
-        Message::Body { body, values } => {
+        PromptText::Body { body, values } => {
             let values = handing.with_list(&attempt.turn, handed, values)?;
             let bindings = bindings(run, &attempt.turn, &values);
             let blobs = handing.blobs;
             let load = &mut |blob: &BlobRef| observe::load(blobs, &Value::Blob(blob.clone()));
             bindings.render(&body, load)?.text
         }
-        Message::Reminder(text) | Message::Request { text, .. } => text,
+        PromptText::Reminder(text) | PromptText::Request { text, .. } => text,
     };
     // As backends send it: the notice precedes the prompt.
     Ok(match prompt.notice {

@@ -127,7 +127,7 @@ pub async fn stop(
 
 /// The request to cancel one agent.
 #[derive(Debug, Clone, Copy)]
-pub struct AgentRequest<'a> {
+pub struct AgentCancellation<'a> {
     pub agent: &'a AgentId,
     /// The name of the user.
     pub by: &'a str,
@@ -140,10 +140,10 @@ pub struct AgentRequest<'a> {
 pub async fn cancel_agent(
     project: &Project,
     run: &RunId,
-    request: AgentRequest<'_>,
+    request: AgentCancellation<'_>,
     backends: Known<'_>,
 ) -> Result<Option<Refusal>, RequestError> {
-    let AgentRequest { agent, by } = request;
+    let AgentCancellation { agent, by } = request;
     let key = format!("cancel-agent_{}", clock::nonce());
     let input = Input::CancelAgent { agent: agent.clone(), by: by.to_owned(), key: key.clone() };
     let delivery = Delivery {
@@ -297,7 +297,7 @@ async fn record_without_owner(
     let OwnedRun { head, definition, journal, lock, paths, .. } = owned;
     let mut driver = Driver::new(head, definition, journal, RecordOnly);
     let verdict = driver.handle(clock::now(), inputs)?.pop();
-    let status = view::status(driver.run(), view::Owner::Gone);
+    let status = view::status(driver.run(), view::OwnerState::Gone);
     // The answer is in the journal; the state file is only derived from it.
     statefile::write(project.disk.as_ref(), &paths.state, driver.head(), status).ok();
     drop(lock);
@@ -476,7 +476,7 @@ async fn stop_without_owner(
     let mut driver = Driver::new(head, definition, journal, RecordOnly);
     let verdict = driver.handle(clock::now(), inputs)?.pop();
     let phase = driver.run().phase;
-    let status = view::status(driver.run(), view::Owner::Gone);
+    let status = view::status(driver.run(), view::OwnerState::Gone);
     // The answer is in the journal; the state file is only derived from it.
     statefile::write(project.disk.as_ref(), &paths.state, driver.head(), status).ok();
     drop(lock);

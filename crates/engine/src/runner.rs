@@ -351,7 +351,7 @@ impl<'w> Runner<'w> {
     }
 
     fn status(&self) -> Status {
-        view::status(self.driver.run(), view::Owner::Alive)
+        view::status(self.driver.run(), view::OwnerState::Alive)
     }
 
     fn write_state(&mut self) {

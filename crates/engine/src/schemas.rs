@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use raymond_core::crayfish::{Document, Problem, ProblemCode, reading};
 use raymond_core::value::Hash;
-use raymond_schema::{Kind, Library, NoLibrary, Schema, SchemaFault};
+use raymond_schema::{FaultKind, Library, NoLibrary, Schema, SchemaFault};
 use serde_json::Value;
 
 /// The most bytes of all schemas of a document, each with everything that it refers to. The pinned
@@ -126,22 +126,22 @@ fn located(faults: Vec<SchemaFault>, at: &str) -> Vec<Problem> {
     faults.into_iter().map(problem).collect()
 }
 
-fn problem_code(kind: Kind) -> ProblemCode {
+fn problem_code(kind: FaultKind) -> ProblemCode {
     match kind {
-        Kind::Missing => ProblemCode::MissingSchema,
-        Kind::Unreadable => ProblemCode::UnreadableSchema,
-        Kind::Reference => ProblemCode::BadReference,
-        Kind::Circular => ProblemCode::CircularSchema,
-        Kind::Invalid => ProblemCode::InvalidSchema,
-        Kind::Draft => ProblemCode::MixedDrafts,
-        Kind::TooDeep => ProblemCode::TooDeep,
-        Kind::TooLarge => ProblemCode::TooLarge,
-        Kind::Value => ProblemCode::InvalidOutput,
+        FaultKind::Missing => ProblemCode::MissingSchema,
+        FaultKind::Unreadable => ProblemCode::UnreadableSchema,
+        FaultKind::Reference => ProblemCode::BadReference,
+        FaultKind::Circular => ProblemCode::CircularSchema,
+        FaultKind::Invalid => ProblemCode::InvalidSchema,
+        FaultKind::Draft => ProblemCode::MixedDrafts,
+        FaultKind::TooDeep => ProblemCode::TooDeep,
+        FaultKind::TooLarge => ProblemCode::TooLarge,
+        FaultKind::Value => ProblemCode::InvalidOutput,
     }
 }
 
 /// Returns the problem of an answer that is not JSON.
-pub(crate) fn unread(why: &reading::Unreadable) -> Problem {
+pub(crate) fn unread(why: &reading::UnreadableJson) -> Problem {
     Problem::of_value("", format!("it is not JSON: {why}"))
 }
 

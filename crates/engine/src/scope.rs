@@ -37,14 +37,14 @@ pub struct LoadedScope {
     pub start: EntryPoint,
     /// The states, in order of name.
     pub files: Vec<SourceFile>,
-    pub origin: Origin,
+    pub origin: ScopeOrigin,
     /// States that were left out, and why.
     pub warnings: Vec<Diagnostic>,
 }
 
 /// Where the files of a scope were found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum ScopeOrigin {
     /// In a directory: a script may run from its own path.
     Directory,
     /// In an archive: a script has to be unpacked.

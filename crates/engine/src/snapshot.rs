@@ -9,7 +9,7 @@ use std::path::Path;
 use raymond_core::run::Run;
 use raymond_core::view::Ledger;
 use raymond_store::disk::{self, Disk};
-use raymond_store::journal::{Lines, Sum};
+use raymond_store::journal::{JournalLines, Sum};
 use raymond_store::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ pub fn save(head: &Head, sum: Sum, disk: &dyn Disk, path: &Path) -> Result<(), d
 }
 
 /// Folds a journal, starting with the snapshot at `path` if it fits.
-pub fn open(lines: &Lines, disk: &dyn Disk, path: Option<&Path>) -> Result<Head, FoldError> {
+pub fn open(lines: &JournalLines, disk: &dyn Disk, path: Option<&Path>) -> Result<Head, FoldError> {
     let loaded = path.and_then(|path| load(lines, disk, path));
     let mut head = loaded.unwrap_or_else(Head::empty);
     for line in lines.after(head.seq) {
@@ -60,7 +60,7 @@ fn build() -> Option<String> {
     Some(format!("{} {stamp:?}", env!("CARGO_PKG_VERSION")))
 }
 
-fn load(lines: &Lines, disk: &dyn Disk, path: &Path) -> Option<Head> {
+fn load(lines: &JournalLines, disk: &dyn Disk, path: &Path) -> Option<Head> {
     let snapshot = Snapshot::read(disk, path, lines)?;
     // Only the build is parsed first: the state of another build may have other types.
     let Build { build } = serde_json::from_slice(&snapshot.state).ok()?;
@@ -104,7 +104,7 @@ mod tests {
         (disk, journal)
     }
 
-    fn lines(disk: &Memory) -> Lines {
+    fn lines(disk: &Memory) -> JournalLines {
         Journal::read(disk, Path::new("/journal")).unwrap().lines
     }
 

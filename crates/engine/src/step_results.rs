@@ -1,6 +1,6 @@
 //! Reads the results of finished steps, which an agent step or an output may refer to.
 
-use raymond_core::crayfish::Key;
+use raymond_core::crayfish::StepKey;
 use raymond_core::crayfish::reading::{self, Holds};
 use raymond_core::run::Run;
 use raymond_core::value::Value;
@@ -14,13 +14,13 @@ pub enum ResultsError {
     #[error(transparent)]
     Blobs(#[from] blobs::Error),
     #[error("could not read the result of {key}: {why}")]
-    Unreadable { key: Key, why: String },
+    Unreadable { key: StepKey, why: String },
 }
 
 /// Reads the results that the run does not hold yet. It does nothing for a run of states.
 pub fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), ResultsError> {
     let Some(steps) = run.program.steps_mut() else { return Ok(()) };
-    let unread: Vec<(Key, Value)> =
+    let unread: Vec<(StepKey, Value)> =
         steps.unread().map(|(key, value)| (key.clone(), value.clone())).collect();
     for (key, value) in unread {
         let text = observe::load(blobs, &value)?;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use raymond_backends::contract::{
-    Answer, AnswerFuture, AttachResult, Backend, Request, StartedTurn, TurnObserver,
+    Answer, AnswerFuture, AttachResult, Backend, PromptRequest, StartedTurn, TurnObserver,
 };
 use raymond_core::budget::Cost;
 use raymond_core::capability::Capability;
@@ -21,7 +21,7 @@ use raymond_core::run::stop::Interruption;
 use raymond_core::run::{Input, Settings};
 use raymond_core::workflow::{Definition, EntryPoint, SourceFile};
 use raymond_store::Root;
-use raymond_store::disk::{Disk, Files, Handle, Memory, Metadata, Open};
+use raymond_store::disk::{Disk, Handle, Memory, Metadata, OpenMode, RealDisk};
 use raymond_store::lock::Takeover;
 use tempfile::TempDir;
 
@@ -34,7 +34,7 @@ use crate::owned::{LeftoverClients, OpenOptions, OwnedRun};
 use crate::pin::PLATFORM;
 use crate::prepare::Prepared;
 use crate::project::Project;
-use crate::scope::{LoadedScope, Origin};
+use crate::scope::{LoadedScope, ScopeOrigin};
 
 /// The backend that answers the prompts of these runs.
 const BACKEND: &str = "said";
@@ -60,7 +60,7 @@ impl TestRun {
     pub(crate) fn in_files() -> Self {
         let cwd = tempfile::tempdir().unwrap();
         let root = Root::in_directory(cwd.path());
-        Self { project: Project { disk: Arc::new(Files), root }, memory: Memory::new(0), cwd }
+        Self { project: Project { disk: Arc::new(RealDisk), root }, memory: Memory::new(0), cwd }
     }
 
     /// Prepares a run in files on a disk that observes its lock.
@@ -99,7 +99,7 @@ impl TestRun {
             scope: "/wf".into(),
             start: EntryPoint::Entry,
             files,
-            origin: Origin::Directory,
+            origin: ScopeOrigin::Directory,
             warnings: Vec::new(),
         };
         let launch = Launch {
@@ -212,7 +212,7 @@ impl Backend for Client {
         &[]
     }
 
-    fn answer(&self, request: Request, watch: TurnObserver) -> AnswerFuture<'_> {
+    fn answer(&self, request: PromptRequest, watch: TurnObserver) -> AnswerFuture<'_> {
         self.follows(request.started, watch)
     }
 
@@ -256,37 +256,37 @@ impl LockWitness {
     }
 
     fn is_held(&self) -> bool {
-        Files.open(&self.lock, Open::Write).is_ok_and(|lock| lock.try_lock().is_err())
+        RealDisk.open(&self.lock, OpenMode::Write).is_ok_and(|lock| lock.try_lock().is_err())
     }
 }
 
 impl Disk for LockWitness {
-    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
-        Files.open(path, how)
+    fn open(&self, path: &Path, how: OpenMode) -> io::Result<Box<dyn Handle>> {
+        RealDisk.open(path, how)
     }
 
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
-        Files.metadata(path)
+        RealDisk.metadata(path)
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<OsString>> {
-        Files.list(directory)
+        RealDisk.list(directory)
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        Files.create_dir(path)
+        RealDisk.create_dir(path)
     }
 
     fn sync_dir(&self, directory: &Path) -> io::Result<()> {
-        Files.sync_dir(directory)
+        RealDisk.sync_dir(directory)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.renamed.lock().unwrap().push((from.to_owned(), self.is_held()));
-        Files.rename(from, to)
+        RealDisk.rename(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        Files.remove(path)
+        RealDisk.remove(path)
     }
 }

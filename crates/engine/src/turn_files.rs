@@ -17,7 +17,6 @@ pub(crate) fn config_home(whose: ConfigHome, homes: &Path, agent: &AgentId) -> O
     }
 }
 
-/// Returns the path of the transcript of an attempt.
 pub fn transcript(directory: &Path, turn: &TurnId, attempt: u32) -> PathBuf {
     directory.join(format!("{turn}.{attempt}.jsonl"))
 }

@@ -15,7 +15,7 @@ use hyper::body::{Body, Bytes, Frame, Incoming};
 use rmcp::model::{Extensions, JsonObject};
 
 use crate::LONGEST;
-use crate::load::{self, Busy, Load, RequestPermit};
+use crate::load::{self, Busy, LoadLimits, RequestPermit};
 use crate::message::{self, Unread};
 
 /// How long a body may take to arrive. The longest has 64 MiB, so this needs 9 Mbit/s; most have a
@@ -50,9 +50,9 @@ impl<T> Default for Slot<T> {
 
 /// The arguments of a request, passed beside it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Arguments(Slot<JsonObject>);
+pub(crate) struct BodyArguments(Slot<JsonObject>);
 
-impl Arguments {
+impl BodyArguments {
     /// Takes the arguments that were passed beside a request, if it came over HTTP.
     pub(crate) fn of(extensions: &Extensions) -> Option<JsonObject> {
         extensions.get::<hyper::http::request::Parts>()?.extensions.get::<Self>()?.0.take()
@@ -61,9 +61,9 @@ impl Arguments {
 
 /// The reason why a body was refused, if it was.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Refusal(Slot<Unread>);
+pub(crate) struct BodyRefusal(Slot<Unread>);
 
-impl Refusal {
+impl BodyRefusal {
     pub(crate) fn take(&self) -> Option<Unread> {
         self.0.take()
     }
@@ -76,19 +76,19 @@ pub(crate) struct PermitSlot(Arc<OnceLock<Arc<RequestPermit>>>);
 type Text = Result<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
 /// A body that is read as a whole and then is one frame.
-pub(crate) struct Message(Option<Pin<Box<dyn Future<Output = Text> + Send>>>);
+pub(crate) struct WholeBody(Option<Pin<Box<dyn Future<Output = Text> + Send>>>);
 
 /// The values that a body passes beside its request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequestExtras {
-    pub(crate) arguments: Arguments,
+    pub(crate) arguments: BodyArguments,
     pub(crate) place: PermitSlot,
-    pub(crate) refusal: Refusal,
+    pub(crate) refusal: BodyRefusal,
 }
 
-impl Message {
+impl WholeBody {
     /// Returns the message in a body; the other values go into `extras`.
-    pub(crate) fn new(body: Incoming, load: Load, extras: RequestExtras) -> Self {
+    pub(crate) fn new(body: Incoming, load: LoadLimits, extras: RequestExtras) -> Self {
         let read = async move {
             let read = match tokio::time::timeout(BODY_LIMIT, read(body, &load, &extras)).await {
                 Ok(read) => read,
@@ -121,7 +121,7 @@ impl From<Unread> for Failed {
     }
 }
 
-async fn read(body: Incoming, load: &Load, extras: &RequestExtras) -> Result<Bytes, Failed> {
+async fn read(body: Incoming, load: &LoadLimits, extras: &RequestExtras) -> Result<Bytes, Failed> {
     // Before the first byte of the body is read: its id is not known yet, so the refusal has none.
     let place = load.place().map_err(|Busy| Unread::Busy(None))?;
     let text = collect(body, &place).await?;
@@ -168,7 +168,7 @@ async fn collect(mut body: Incoming, place: &RequestPermit) -> Result<Vec<u8>, F
     Ok(text)
 }
 
-impl Body for Message {
+impl Body for WholeBody {
     type Data = Bytes;
     type Error = Box<dyn std::error::Error + Send + Sync>;
 

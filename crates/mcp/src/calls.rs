@@ -19,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::Host;
+use crate::ToolHost;
 
 use abandoned::{RunCall, RunCalls};
 
@@ -49,7 +49,7 @@ const END_LIMIT: Duration = Duration::from_secs(30);
 /// The calls of a server.
 #[derive(Clone)]
 pub(crate) struct Calls {
-    host: Arc<dyn Host>,
+    host: Arc<dyn ToolHost>,
     ending: CancellationToken,
     running: Arc<watch::Sender<usize>>,
     permits: Arc<Semaphore>,
@@ -99,7 +99,7 @@ impl Drop for Running {
 }
 
 impl Calls {
-    pub(crate) fn new(host: Arc<dyn Host>, ending: CancellationToken) -> Self {
+    pub(crate) fn new(host: Arc<dyn ToolHost>, ending: CancellationToken) -> Self {
         Self {
             host,
             ending,
@@ -110,7 +110,7 @@ impl Calls {
         }
     }
 
-    pub(crate) fn host(&self) -> &Arc<dyn Host> {
+    pub(crate) fn host(&self) -> &Arc<dyn ToolHost> {
         &self.host
     }
 

@@ -7,7 +7,7 @@ use raymond_engine::project::Project;
 use serde_json::Value as Json;
 
 /// Answers requests. Every method may block: the server calls none on a thread of its runtime.
-pub trait Host: Send + Sync + 'static {
+pub trait ToolHost: Send + Sync + 'static {
     /// Answers one call of the tool, on its own thread.
     fn call(&self, sent: RawRequest, channels: CallChannels) -> CallReply;
 

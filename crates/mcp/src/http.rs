@@ -28,7 +28,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::LONGEST;
-use crate::load::Load;
+use crate::load::LoadLimits;
 
 pub use authority::{Authority, NotAnAuthority};
 
@@ -155,7 +155,7 @@ pub(crate) fn endpoint<S: ServerHandler + Clone>(
     Endpoint {
         service: StreamableHttpService::new(move || Ok(server.clone()), Arc::clone(&kept), config),
         names: Names::new(names),
-        load: Load::default(),
+        load: LoadLimits::default(),
         sessions: Sessions::new(kept),
         streams: Arc::new(Semaphore::new(STREAMS)),
     }

@@ -2,8 +2,8 @@
 //! language.
 //!
 //! [`stdio`] and [`http`] transport the protocol, and [`Server`] answers it, in both protocol
-//! versions. The answers come from a [`Host`]: this crate starts no program and reads no journal.
-//! It is small, because its dependencies take long to build.
+//! versions. The answers come from a [`ToolHost`]: this crate starts no program and reads no
+//! journal. It is small, because its dependencies take long to build.
 
 mod body;
 mod calls;
@@ -21,7 +21,7 @@ mod server;
 pub mod stdio;
 mod tool;
 
-pub use host::Host;
+pub use host::ToolHost;
 pub use rounds::ASKS;
 pub use server::Server;
 

@@ -23,11 +23,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::LONGEST;
-use crate::load::{self, Load, RequestPermit};
+use crate::load::{self, LoadLimits, RequestPermit};
 use crate::message::{self, Unread};
 
 /// A connection with one message per line.
-pub(crate) struct Lines<R> {
+pub(crate) struct LineConnection<R> {
     reader: R,
     writer: mpsc::Sender<Written>,
     /// The beginning of a line that is not complete yet.
@@ -37,7 +37,7 @@ pub(crate) struct Lines<R> {
     /// An answer that must be queued before the next line is read. It is stored here, because a
     /// read may be cancelled at any time.
     pending_answer: Option<ServerJsonRpcMessage>,
-    load: Load,
+    load: LoadLimits,
     requests: HashMap<RequestId, Held>,
     ended: CancellationToken,
 }
@@ -68,7 +68,7 @@ async fn write(mut writer: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<Wr
     }
 }
 
-impl<R: AsyncBufRead + Send + Unpin> Lines<R> {
+impl<R: AsyncBufRead + Send + Unpin> LineConnection<R> {
     /// Returns a connection whose end cancels `ended`.
     pub(crate) fn new(
         reader: R,
@@ -85,7 +85,7 @@ impl<R: AsyncBufRead + Send + Unpin> Lines<R> {
             line: Vec::new(),
             overlong: false,
             pending_answer: None,
-            load: Load::default(),
+            load: LoadLimits::default(),
             requests: HashMap::new(),
             ended,
         }
@@ -195,7 +195,7 @@ fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
     }
 }
 
-impl<R: AsyncBufRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
+impl<R: AsyncBufRead + Send + Unpin> Transport<RoleServer> for LineConnection<R> {
     type Error = io::Error;
 
     fn send(

@@ -25,7 +25,7 @@ const MEMORY: usize = 256 << 10;
 
 /// The requests of one transport.
 #[derive(Debug, Clone)]
-pub(crate) struct Load {
+pub(crate) struct LoadLimits {
     places: Arc<Semaphore>,
     memory: Arc<Semaphore>,
 }
@@ -49,7 +49,7 @@ impl From<Busy> for ErrorData {
     }
 }
 
-impl Default for Load {
+impl Default for LoadLimits {
     fn default() -> Self {
         Self {
             places: Arc::new(Semaphore::new(REQUESTS)),
@@ -58,7 +58,7 @@ impl Default for Load {
     }
 }
 
-impl Load {
+impl LoadLimits {
     /// Returns a place for a request whose message is not known yet.
     pub(crate) fn place(&self) -> Result<Arc<RequestPermit>, Busy> {
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| Busy)?;
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn every_request_takes_a_place() {
-        let load = Load::default();
+        let load = LoadLimits::default();
         let mut places: Vec<_> = (0..REQUESTS).map(|_| load.place().unwrap()).collect();
         assert_eq!(load.place().map(drop), Err(Busy));
         let kept = places.pop().map(|place| Arc::clone(&place));
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn memory_is_reserved_together_and_given_back() {
-        let load = Load::default();
+        let load = LoadLimits::default();
         let (one, two) = (load.place().unwrap(), load.place().unwrap());
         let half = MEMORY << 9;
         assert_eq!(one.reserve(half), Ok(()));

@@ -4,7 +4,7 @@
 //! here, and the deep part, the arguments, is kept apart and not read again. An unreadable message
 //! is answered under its id, because its sender waits for that.
 
-use raymond_core::crayfish::reading::{self, Holds, Unreadable};
+use raymond_core::crayfish::reading::{self, Holds, UnreadableJson};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, JsonObject, JsonRpcMessage, RequestId,
     ServerJsonRpcMessage,
@@ -25,7 +25,7 @@ const LONGEST_ID: usize = 1 << 10;
 pub(crate) enum Unread {
     /// It is longer than [`LONGEST`].
     TooLong,
-    Text(Unreadable, Option<RequestId>),
+    Text(UnreadableJson, Option<RequestId>),
     /// It is not a message of the protocol.
     Shape(serde_json::Error, Option<RequestId>),
     TooManyValues(Option<RequestId>),

@@ -8,7 +8,7 @@ use rmcp::model::{
 };
 use serde_json::json;
 
-use crate::Host;
+use crate::ToolHost;
 
 const PREFIX: &str = "raymond://runs/";
 const JSON: &str = "application/json";
@@ -17,7 +17,7 @@ const PAGE: usize = 50;
 
 /// Returns one page of the runs by name, after the one that `cursor` names.
 pub(crate) fn list(
-    host: &dyn Host,
+    host: &dyn ToolHost,
     cursor: Option<&str>,
 ) -> Result<ListResourcesResult, ErrorData> {
     let project = host.project(None).map_err(failed)?;
@@ -60,7 +60,7 @@ pub(crate) fn template() -> ResourceTemplate {
 }
 
 /// Returns one record.
-pub(crate) fn read(host: &dyn Host, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(crate) fn read(host: &dyn ToolHost, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let missing = || {
         let uri = excerpt(uri, 100);
         let message = format!("there is no resource {uri:?}; resources/list has those there are");

@@ -15,8 +15,8 @@ use rmcp::model::{
 use serde_json::{Value as Json, json};
 
 use crate::forms::{self, Way};
-use crate::seal::{Handle, Refused};
-use crate::{Host, tool};
+use crate::seal::{HandleRefusal, RunHandle};
+use crate::{ToolHost, tool};
 
 /// The key of `_meta` with which a client asks for rounds; its value is `true`.
 pub const ASKS: &str = "raymond/inputRequired";
@@ -33,11 +33,11 @@ pub(crate) struct Round {
 impl Round {
     /// Returns the round of a request, if it is one, and the request to answer.
     pub(crate) fn begin(
-        host: &dyn Host,
+        host: &dyn ToolHost,
         request: CallToolRequestParams,
         meta: &RequestMetaObject,
         capabilities: Option<&ClientCapabilities>,
-    ) -> Result<(Option<Self>, RawRequest), Refused> {
+    ) -> Result<(Option<Self>, RawRequest), HandleRefusal> {
         let arguments = request.arguments.unwrap_or_default();
         let way = capabilities.and_then(Way::of);
         let asked = meta.0.0.get(ASKS) == Some(&Json::Bool(true));
@@ -56,7 +56,7 @@ impl Round {
                 Ok((Some(round), sent))
             }
             None if request.input_responses.is_some_and(|responses| !responses.is_empty()) => {
-                Err(Refused::Missing)
+                Err(HandleRefusal::Missing)
             }
             None if is_round => Ok((Some(round), sent(with_run(arguments)))),
             None => Ok((None, sent(arguments))),
@@ -66,14 +66,14 @@ impl Round {
     /// Returns the arguments with the answers of the round before.
     fn answered(
         &mut self,
-        host: &dyn Host,
+        host: &dyn ToolHost,
         mut arguments: JsonObject,
         state: &str,
         answers: forms::Answers,
-    ) -> Result<RawRequest, Refused> {
-        let project = host.project(self.agent.as_deref()).map_err(Refused::Store)?;
+    ) -> Result<RawRequest, HandleRefusal> {
+        let project = host.project(self.agent.as_deref()).map_err(HandleRefusal::Store)?;
         let named = arguments.get("runId").and_then(Json::as_str);
-        let handle = Handle::open(state, &project, &self.workflow, named)?;
+        let handle = RunHandle::open(state, &project, &self.workflow, named)?;
         if answers.refused {
             self.way = None;
         }
@@ -96,9 +96,9 @@ impl Round {
     /// Returns the response for a reply: the next input requests, or the reply itself.
     pub(crate) fn end(
         self,
-        host: &dyn Host,
+        host: &dyn ToolHost,
         reply: CallReply,
-    ) -> Result<CallToolResponse, Refused> {
+    ) -> Result<CallToolResponse, HandleRefusal> {
         let asked = match (&reply.outcome, self.way) {
             (CallOutcome::NeedsAgent(requests), Some(way)) => way.ask(requests),
             (CallOutcome::Done { .. } | CallOutcome::Failed(_) | CallOutcome::NeedsAgent(_), _) => {
@@ -108,8 +108,8 @@ impl Round {
         let (Some(asked), Some(run)) = (asked, &reply.run) else {
             return Ok(tool::result(reply).into());
         };
-        let project = host.project(self.agent.as_deref()).map_err(Refused::Store)?;
-        let state = Handle::new(run.clone(), &self.workflow).sealed(&project)?;
+        let project = host.project(self.agent.as_deref()).map_err(HandleRefusal::Store)?;
+        let state = RunHandle::new(run.clone(), &self.workflow).sealed(&project)?;
         let mut meta = MetaObject::new();
         meta.0.insert(RUN.to_owned(), json!(run));
         Ok(InputRequiredResult::new(Some(asked), Some(state)).with_meta(meta).into())

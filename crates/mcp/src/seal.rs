@@ -21,7 +21,7 @@ const KEY: &str = "mcp-key";
 
 /// The state that a client keeps between two rounds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Handle {
+pub(crate) struct RunHandle {
     pub(crate) run: RunId,
     /// The BLAKE3 hash of its workflow.
     workflow: String,
@@ -29,7 +29,7 @@ pub(crate) struct Handle {
 
 /// The reason why a handle is refused, or cannot be created.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Refused {
+pub(crate) enum HandleRefusal {
     /// This store has not sealed it.
     #[error("this requestState was not given out here: {0}")]
     Foreign(#[from] RequestStateError),
@@ -52,17 +52,17 @@ pub(crate) enum Refused {
     Store(String),
 }
 
-impl Handle {
+impl RunHandle {
     pub(crate) fn new(run: RunId, workflow: &Json) -> Self {
         Self { run, workflow: sum(workflow) }
     }
 
     /// Returns the handle as text for the client.
-    pub(crate) fn sealed(&self, project: &Project) -> Result<String, Refused> {
+    pub(crate) fn sealed(&self, project: &Project) -> Result<String, HandleRefusal> {
         project
             .root
             .ensure(project.disk.as_ref())
-            .map_err(|error| Refused::Store(error.to_string()))?;
+            .map_err(|error| HandleRefusal::Store(error.to_string()))?;
         let path = project.root.path().join(KEY);
         let key = match fs::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => new_key(&path)?,
@@ -77,7 +77,7 @@ impl Handle {
         project: &Project,
         workflow: &Json,
         named: Option<&str>,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, HandleRefusal> {
         let key = match fs::read(project.root.path().join(KEY)) {
             // Without a key, this store has never sealed a handle.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -89,15 +89,15 @@ impl Handle {
         // The seal only proves who wrote the handle. The checks below prove that it belongs to this
         // call.
         if let Some(other) = named.filter(|named| *named != handle.run.as_str()) {
-            return Err(Refused::Run(handle.run, other.to_owned()));
+            return Err(HandleRefusal::Run(handle.run, other.to_owned()));
         }
         if handle.workflow != sum(workflow) {
-            return Err(Refused::Workflow(handle.run));
+            return Err(HandleRefusal::Workflow(handle.run));
         }
-        let runs = project.runs().map_err(|error| Refused::Store(error.to_string()))?;
+        let runs = project.runs().map_err(|error| HandleRefusal::Store(error.to_string()))?;
         if !runs.contains(&handle.run) {
             // Otherwise the run would start again and repeat all its steps.
-            return Err(Refused::Gone(handle.run));
+            return Err(HandleRefusal::Gone(handle.run));
         }
         Ok(handle)
     }
@@ -150,15 +150,15 @@ mod tests {
     fn handle_is_valid_only_for_its_purpose() {
         let (_here, project) = store("one");
         let workflow = json!({ "steps": [] });
-        let handle = Handle::new("one".parse().unwrap(), &workflow);
+        let handle = RunHandle::new("one".parse().unwrap(), &workflow);
         let sealed = handle.sealed(&project).unwrap();
         let open = |sealed: &str, project: &Project, workflow: &Json, named: Option<&str>| {
-            Handle::open(sealed, project, workflow, named).map_err(|refused| refused.to_string())
+            RunHandle::open(sealed, project, workflow, named).map_err(|refused| refused.to_string())
         };
         assert_eq!(open(&sealed, &project, &workflow, None), Ok(handle.clone()));
         assert_eq!(open(&sealed, &project, &workflow, Some("one")), Ok(handle.clone()));
 
-        let refused = |result: Result<Handle, String>, expected: &str| {
+        let refused = |result: Result<RunHandle, String>, expected: &str| {
             let message = result.expect_err("it is refused");
             assert!(message.contains(expected), "{message} is not about {expected:?}");
         };
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn a_key_is_private_and_made_once() {
         let (_here, project) = store("one");
-        let handle = Handle::new("one".parse().unwrap(), &json!({}));
+        let handle = RunHandle::new("one".parse().unwrap(), &json!({}));
         let (one, two) = (handle.sealed(&project).unwrap(), handle.sealed(&project).unwrap());
         assert_eq!(one, two);
         let path = project.root.path().join(KEY);

@@ -18,11 +18,11 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::body::Arguments;
+use crate::body::BodyArguments;
 use crate::calls::{self, Calls, Listener};
 use crate::rounds::Round;
-use crate::seal::Refused;
-use crate::{Host, prompt, records, tool};
+use crate::seal::HandleRefusal;
+use crate::{ToolHost, prompt, records, tool};
 
 const INSTRUCTIONS: &str = "The tool `crayfish` runs workflows: JSON documents of steps that run \
 programs and ask you for JSON. The prompt `crayfish` teaches how to write them. Records of runs are \
@@ -52,7 +52,7 @@ pub struct Server {
 
 impl Server {
     /// Returns a server whose calls are cancelled with `ending`.
-    pub fn new(host: Arc<dyn Host>, ending: CancellationToken) -> Self {
+    pub fn new(host: Arc<dyn ToolHost>, ending: CancellationToken) -> Self {
         Self { calls: Calls::new(host, ending), lookups: Arc::new(Semaphore::new(LOOKUPS)) }
     }
 
@@ -74,7 +74,7 @@ impl Server {
         let capabilities = context.client_capabilities().filter(|_| modern);
         let meta = context.meta.clone();
         let begun =
-            move |host: &dyn Host| Round::begin(host, request, &meta, capabilities.as_ref());
+            move |host: &dyn ToolHost| Round::begin(host, request, &meta, capabilities.as_ref());
         let (round, sent) = self.ask(begun).await??;
         let reply = self.calls.answer(sent, permit, &context.ct, listener).await;
         match round {
@@ -86,7 +86,7 @@ impl Server {
     /// Asks the host on a blocking thread.
     async fn ask<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&dyn Host) -> T + Send + 'static,
+        question: impl FnOnce(&dyn ToolHost) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
         let failed = |error: String| ErrorData::internal_error(error, None);
         let lookups = Arc::clone(&self.lookups);
@@ -140,7 +140,7 @@ impl ServerHandler for Server {
         }
         // Over HTTP the library has read an empty object: its reader would refuse arguments that
         // are too deep.
-        if let Some(beside) = Arguments::of(&context.extensions) {
+        if let Some(beside) = BodyArguments::of(&context.extensions) {
             request.arguments = Some(beside);
         }
         let token = context.meta.get_progress_token();
@@ -228,16 +228,16 @@ fn params(method: &str) -> &'static str {
     }
 }
 
-impl From<Refused> for ErrorData {
-    fn from(refused: Refused) -> Self {
+impl From<HandleRefusal> for ErrorData {
+    fn from(refused: HandleRefusal) -> Self {
         let message = refused.to_string();
         match refused {
-            Refused::Foreign(_)
-            | Refused::Workflow(_)
-            | Refused::Run(..)
-            | Refused::Missing
-            | Refused::Gone(_) => Self::invalid_params(message, None),
-            Refused::Key(_) | Refused::Store(_) => Self::internal_error(message, None),
+            HandleRefusal::Foreign(_)
+            | HandleRefusal::Workflow(_)
+            | HandleRefusal::Run(..)
+            | HandleRefusal::Missing
+            | HandleRefusal::Gone(_) => Self::invalid_params(message, None),
+            HandleRefusal::Key(_) | HandleRefusal::Store(_) => Self::internal_error(message, None),
         }
     }
 }

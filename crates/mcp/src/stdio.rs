@@ -6,8 +6,8 @@ use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio_util::sync::CancellationToken;
 
-use crate::lines::Lines;
-use crate::{Host, Server};
+use crate::lines::LineConnection;
+use crate::{Server, ToolHost};
 
 #[derive(Debug, thiserror::Error)]
 #[error("the client could not be served: {0}")]
@@ -21,13 +21,13 @@ pub fn streams() -> (impl AsyncRead + Send + Unpin, impl AsyncWrite + Send + Unp
 /// Serves one client until it closes its stream or `ending` is cancelled. Then it cancels every
 /// call and waits for its end.
 pub async fn serve(
-    host: Arc<dyn Host>,
+    host: Arc<dyn ToolHost>,
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
     ending: CancellationToken,
 ) -> Result<(), ServeError> {
     let server = Server::new(host, ending.clone());
-    let lines = Lines::new(BufReader::new(reader), writer, ending.clone());
+    let lines = LineConnection::new(BufReader::new(reader), writer, ending.clone());
     let served = serve_server_with_ct(server.clone(), lines, ending.clone()).await;
     let outcome = match served {
         Ok(running) => {

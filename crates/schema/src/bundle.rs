@@ -22,7 +22,7 @@ use crate::keywords::is_schema;
 use crate::message::cut;
 use crate::pointer::{join, split_first};
 use crate::reference::Reference;
-use crate::{Kind, Library, NESTING_MAX, SchemaFault, validation};
+use crate::{FaultKind, Library, NESTING_MAX, SchemaFault, validation};
 
 /// A schema without references to other documents.
 #[derive(Debug)]
@@ -31,12 +31,12 @@ pub(crate) struct Bundle {
     pub(crate) dialect: Dialect,
     /// The deepest nesting of any document, in JSON levels.
     pub(crate) nesting: usize,
-    pub(crate) documents: Vec<Document>,
+    pub(crate) documents: Vec<BundledDocument>,
     names: BTreeMap<String, usize>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Document {
+pub(crate) struct BundledDocument {
     pub(crate) value: Value,
     pub(crate) index: Index,
     /// The JSON pointer of its place in the bundle.
@@ -120,7 +120,7 @@ impl Gatherer<'_> {
             // other circles.
             if !passed.insert(name.clone()) {
                 let message = format!("`{name}` is nothing but a reference that leads to itself");
-                self.faults.push(start.origin.fault("/$ref", Kind::Circular, message));
+                self.faults.push(start.origin.fault("/$ref", FaultKind::Circular, message));
                 return None;
             }
             start.value = self.find(&name, &start.origin, "/$ref")?;
@@ -162,13 +162,17 @@ impl Gatherer<'_> {
     fn find(&mut self, name: &str, from: &Origin, at: &str) -> Option<Value> {
         let (kind, message) = match self.library.find(name) {
             Ok(Some(value)) if is_schema(&value) => return Some(value),
-            Ok(Some(_)) => (Kind::Invalid, format!("`{name}` is neither an object nor a boolean")),
+            Ok(Some(_)) => {
+                (FaultKind::Invalid, format!("`{name}` is neither an object nor a boolean"))
+            }
             Ok(None) => {
                 let places = self.library.places().map(|places| format!(" ({places})"));
                 let places = places.unwrap_or_default();
-                (Kind::Missing, format!("there is no schema named `{name}`{places}"))
+                (FaultKind::Missing, format!("there is no schema named `{name}`{places}"))
             }
-            Err(why) => (Kind::Unreadable, format!("could not read the schema `{name}`: {why}")),
+            Err(why) => {
+                (FaultKind::Unreadable, format!("could not read the schema `{name}`: {why}"))
+            }
         };
         self.faults.push(from.fault(at, kind, cut(message)));
         None
@@ -183,7 +187,7 @@ impl Gatherer<'_> {
             Ok(index) => {
                 bundle.nesting = bundle.nesting.max(nesting);
                 let place = String::new();
-                bundle.documents.push(Document { value, index, place, origin });
+                bundle.documents.push(BundledDocument { value, index, place, origin });
             }
             Err(faults) => {
                 // Their paths start at the document; a user needs paths from the given schema.
@@ -199,13 +203,13 @@ impl Gatherer<'_> {
 fn read(value: &Value, nesting: usize, dialect: Dialect) -> Result<Index, Vec<SchemaFault>> {
     let fault = |at: &str, kind, message: String| Err(vec![SchemaFault::new(at, kind, message)]);
     if !is_schema(value) {
-        return fault("", Kind::Invalid, "a schema is an object or a boolean".to_owned());
+        return fault("", FaultKind::Invalid, "a schema is an object or a boolean".to_owned());
     }
     // Before the meta-schema is applied, because its validator recurses.
     if nesting > NESTING_MAX {
         return fault(
             "",
-            Kind::TooDeep,
+            FaultKind::TooDeep,
             format!("the schema has {nesting} levels, and {NESTING_MAX} are the most"),
         );
     }
@@ -217,15 +221,19 @@ fn read(value: &Value, nesting: usize, dialect: Dialect) -> Result<Index, Vec<Sc
 }
 
 /// Returns the draft of a document, which must agree with the documents that refer to it.
-fn agreed(document: &Value, outer: Option<Dialect>) -> Result<Option<Dialect>, (Kind, String)> {
-    let own = Dialect::declared(document.get("$schema")).map_err(|why| (Kind::Invalid, why))?;
+fn agreed(
+    document: &Value,
+    outer: Option<Dialect>,
+) -> Result<Option<Dialect>, (FaultKind, String)> {
+    let own =
+        Dialect::declared(document.get("$schema")).map_err(|why| (FaultKind::Invalid, why))?;
     match (own, outer) {
         (Some(own), Some(outer)) if own != outer => {
             let (own, outer) = (own.name(), outer.name());
             let message = format!(
                 "this is written in {own} and what refers to it in {outer}: give both one `$schema`"
             );
-            Err((Kind::Draft, message))
+            Err((FaultKind::Draft, message))
         }
         _ => Ok(own.or(outer)),
     }
@@ -256,7 +264,7 @@ impl Origin {
         Self::Named { name: name.to_owned(), at: at.to_owned() }
     }
 
-    fn fault(&self, at: &str, kind: Kind, message: String) -> SchemaFault {
+    fn fault(&self, at: &str, kind: FaultKind, message: String) -> SchemaFault {
         match self {
             Self::Given => SchemaFault::new(at, kind, message),
             Self::Named { name, at: named } if at.is_empty() => {
@@ -271,7 +279,7 @@ impl Origin {
 
 impl Bundle {
     /// Returns the pointer in the bundle that a reference leads to.
-    pub(crate) fn target(&self, from: &Document, target: &Target) -> String {
+    pub(crate) fn target(&self, from: &BundledDocument, target: &Target) -> String {
         match target {
             Target::Here(pointer) => format!("{}{pointer}", from.place),
             Target::Document(name) => {
@@ -283,8 +291,8 @@ impl Bundle {
     }
 
     /// Returns a fault at a place of the bundle, reported where its cause was written.
-    pub(crate) fn fault(&self, place: &str, kind: Kind, message: String) -> SchemaFault {
-        let inside = |document: &&Document| {
+    pub(crate) fn fault(&self, place: &str, kind: FaultKind, message: String) -> SchemaFault {
+        let inside = |document: &&BundledDocument| {
             let rest = place.strip_prefix(document.place.as_str());
             // The root has an empty place, which is a prefix of everything, so it is only the
             // fallback.
@@ -320,7 +328,7 @@ impl Bundle {
                     let message =
                         format!("this `{keyword}` has several targets: name one by `$ref`");
                     let at = join(&site.at, keyword);
-                    faults.push(document.origin.fault(&at, Kind::Reference, message));
+                    faults.push(document.origin.fault(&at, FaultKind::Reference, message));
                 }
             }
         }

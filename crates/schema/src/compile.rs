@@ -6,7 +6,7 @@ use crate::bundle::Bundle;
 use crate::message::describe;
 use crate::stack_bound::{StackBound, StackExceeded};
 use crate::validation::too_deep;
-use crate::{Kind, SchemaFault};
+use crate::{FaultKind, SchemaFault};
 
 /// The most backtracking steps of a regular expression with lookaround or backreferences, which
 /// take a few milliseconds. It is enough to look at a text of as many characters one by one. All
@@ -25,8 +25,10 @@ pub(crate) fn compile(bundle: &Bundle) -> Result<Validator, Vec<SchemaFault>> {
         // A second protection: the bundle has no reference that could be fetched.
         options.offline().build(&bundle.value).map_err(|error| {
             let place = error.schema_path().to_string();
-            vec![bundle.fault(&place, Kind::Invalid, describe(&error, &bundle.value))]
+            vec![bundle.fault(&place, FaultKind::Invalid, describe(&error, &bundle.value))]
         })
     });
-    built.unwrap_or_else(|StackExceeded| Err(vec![SchemaFault::new("", Kind::TooDeep, too_deep())]))
+    built.unwrap_or_else(|StackExceeded| {
+        Err(vec![SchemaFault::new("", FaultKind::TooDeep, too_deep())])
+    })
 }

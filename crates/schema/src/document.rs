@@ -11,7 +11,7 @@ use crate::dialect::Dialect;
 use crate::keywords;
 use crate::pointer::{join, split_first};
 use crate::reference::Reference;
-use crate::{Kind, SchemaFault};
+use crate::{FaultKind, SchemaFault};
 
 /// The index of a document. Places are JSON pointers.
 #[derive(Debug, Default)]
@@ -170,9 +170,9 @@ impl Reader<'_> {
             Ok(Some(dialect)) if at.is_empty() || dialect == self.dialect => return,
             Ok(Some(dialect)) => {
                 let (inner, outer) = (dialect.name(), self.dialect.name());
-                (Kind::Draft, format!("a schema of {inner} cannot be inside one of {outer}"))
+                (FaultKind::Draft, format!("a schema of {inner} cannot be inside one of {outer}"))
             }
-            Err(message) => (Kind::Invalid, message),
+            Err(message) => (FaultKind::Invalid, message),
         };
         self.faults.push(SchemaFault::new(join(at, "$schema"), kind, message));
     }
@@ -184,7 +184,7 @@ impl Reader<'_> {
         // The same place may be seen twice: `$anchor` and `$dynamicAnchor` can have the same name.
         if before.is_some_and(|before| before != at) {
             let message = format!("the anchor `{name}` appears twice");
-            self.faults.push(SchemaFault::new(at.to_owned(), Kind::Invalid, message));
+            self.faults.push(SchemaFault::new(at.to_owned(), FaultKind::Invalid, message));
         }
     }
 
@@ -204,7 +204,7 @@ impl Reader<'_> {
                         format!("a `{}` stays in its document, unlike `{name}`", keyword.text());
                     self.faults.push(SchemaFault::new(
                         join(at, keyword.text()),
-                        Kind::Reference,
+                        FaultKind::Reference,
                         message,
                     ));
                 }
@@ -217,7 +217,7 @@ impl Reader<'_> {
                 Err(message) => {
                     self.faults.push(SchemaFault::new(
                         join(at, keyword.text()),
-                        Kind::Reference,
+                        FaultKind::Reference,
                         message,
                     ));
                 }
@@ -245,7 +245,7 @@ impl Reader<'_> {
             Err(message) => {
                 self.faults.push(SchemaFault::new(
                     join(&at, keyword.text()),
-                    Kind::Reference,
+                    FaultKind::Reference,
                     message,
                 ));
             }

@@ -12,7 +12,7 @@ use crate::bundle::Bundle;
 use crate::cost_bound::deepest;
 use crate::keywords::{About, inner};
 use crate::stack_bound::StackBound;
-use crate::{Kind, SchemaFault};
+use crate::{FaultKind, SchemaFault};
 
 /// The most schemas about one value that may be nested; bounds the stack.
 // At this limit, `stack_bound::LEVELS_MAX` still allows a value of 31 levels.
@@ -32,7 +32,7 @@ pub(crate) fn measure(bundle: &Bundle) -> Result<StackBound, Vec<SchemaFault>> {
             let message = format!(
                 "this leads back to #{to} without going into the value, so it would never end"
             );
-            return Err(vec![bundle.fault(&from, Kind::Circular, message)]);
+            return Err(vec![bundle.fault(&from, FaultKind::Circular, message)]);
         }
     };
     let chain = measured.iter().map(|node| node.chain).max().unwrap_or(1);
@@ -41,11 +41,11 @@ pub(crate) fn measure(bundle: &Bundle) -> Result<StackBound, Vec<SchemaFault>> {
     if chain > CHAIN_MAX {
         let message =
             format!("one value leads through {chain} schemas, and {CHAIN_MAX} are the most");
-        return fault(Kind::TooDeep, message);
+        return fault(FaultKind::TooDeep, message);
     }
     if ways > WAYS_MAX {
         let message = format!("one value is checked against more than {WAYS_MAX} schemas");
-        return fault(Kind::TooLarge, message);
+        return fault(FaultKind::TooLarge, message);
     }
     let numbers = graph.paths.iter().enumerate().map(|(number, path)| (path.as_str(), number));
     let deepest = deepest(bundle, &numbers.collect(), &graph.edges, &graph.order());

@@ -67,13 +67,12 @@ pub struct SchemaFault {
     /// A JSON pointer into the given schema or into the value. A fault in a named document is
     /// reported at the reference to it.
     pub path: String,
-    pub kind: Kind,
+    pub kind: FaultKind,
     pub message: String,
 }
 
-/// The kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum FaultKind {
     /// No document has the name.
     Missing,
     /// The library cannot read the document.
@@ -95,7 +94,7 @@ pub enum Kind {
 }
 
 impl SchemaFault {
-    fn new(path: impl Into<String>, kind: Kind, message: impl Into<String>) -> Self {
+    fn new(path: impl Into<String>, kind: FaultKind, message: impl Into<String>) -> Self {
         Self { path: path.into(), kind, message: message.into() }
     }
 }

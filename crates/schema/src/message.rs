@@ -29,7 +29,7 @@ pub(crate) fn cut(text: impl Display) -> String {
 pub(crate) fn describe(error: &ValidationError<'_>, schema: &Value) -> String {
     let value = within(error.instance(), VALUE_MAX).unwrap_or_else(|_| "the value".to_owned());
     let own = match matches_wanted(error, schema) {
-        Some(wanted) => format!("{value} holds another number of such items: {wanted}"),
+        Some(wanted) => format!("{value} must contain {wanted}"),
         None => one(error, &value),
     };
     // A model may send its JSON inside a string. From a message about the type alone it would
@@ -50,7 +50,7 @@ pub(crate) fn describe(error: &ValidationError<'_>, schema: &Value) -> String {
     }
 }
 
-/// Returns the bound of `minContains` or `maxContains`: `at least 2 must be valid under …`.
+/// Returns the bound of `minContains` or `maxContains`: `at least 2 items that are valid under …`.
 fn matches_wanted(error: &ValidationError<'_>, schema: &Value) -> Option<String> {
     let (_, keyword) = error.schema_path().as_str().rsplit_once('/')?;
     let bound = match (error.kind(), keyword) {
@@ -60,7 +60,8 @@ fn matches_wanted(error: &ValidationError<'_>, schema: &Value) -> Option<String>
     };
     // A `minContains` that is absent means 1.
     let number = schema.pointer(error.schema_path().as_str()).map_or_else(|| "1".to_owned(), shown);
-    Some(format!("at {bound} {number} must be valid under `contains`"))
+    let items = if number == "1" { "item that is" } else { "items that are" };
+    Some(format!("at {bound} {number} {items} valid under `contains`"))
 }
 
 /// Returns whether a string contains the JSON that was expected in its place.

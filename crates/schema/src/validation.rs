@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::dialect::Dialect;
 use crate::message::{cut, describe};
 use crate::stack_bound::{StackBound, StackExceeded};
-use crate::{FAULTS_MAX, Kind, SchemaFault};
+use crate::{FAULTS_MAX, FaultKind, SchemaFault};
 
 /// Returns the faults of a document as a schema of its draft.
 pub(crate) fn schema_faults(
@@ -28,12 +28,12 @@ pub(crate) fn schema_faults(
         };
         let fault = |error: ValidationError<'_>| {
             let path = error.instance_path().to_string();
-            SchemaFault::new(path, Kind::Invalid, describe(&error, &Value::Null))
+            SchemaFault::new(path, FaultKind::Invalid, describe(&error, &Value::Null))
         };
         let errors = collect_errors(&validator, document, &META);
         errors.into_iter().map(fault).collect()
     });
-    found.unwrap_or_else(|StackExceeded| vec![SchemaFault::new("", Kind::TooDeep, too_deep())])
+    found.unwrap_or_else(|StackExceeded| vec![SchemaFault::new("", FaultKind::TooDeep, too_deep())])
 }
 
 /// Returns the faults of a value.
@@ -50,12 +50,12 @@ pub(crate) fn errors(
             return Vec::new();
         }
         let fault = |error: ValidationError<'_>| {
-            SchemaFault::new(cut(error.instance_path()), Kind::Value, describe(&error, schema))
+            SchemaFault::new(cut(error.instance_path()), FaultKind::Value, describe(&error, schema))
         };
         let errors = collect_errors(validator, value, &Size::of(schema));
         let faults: Vec<SchemaFault> = errors.into_iter().map(fault).collect();
         if faults.is_empty() {
-            vec![SchemaFault::new("", Kind::Value, TOO_MANY_ERRORS)]
+            vec![SchemaFault::new("", FaultKind::Value, TOO_MANY_ERRORS)]
         } else {
             faults
         }
@@ -63,7 +63,7 @@ pub(crate) fn errors(
     found.unwrap_or_else(|StackExceeded| {
         let message =
             format!("the value has {depth} levels, more than this schema can be checked on");
-        vec![SchemaFault::new("", Kind::Value, message)]
+        vec![SchemaFault::new("", FaultKind::Value, message)]
     })
 }
 

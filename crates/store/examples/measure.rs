@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use raymond_store::Journal;
-use raymond_store::disk::Files;
+use raymond_store::disk::RealDisk;
 use raymond_store::journal::Error;
 
 const APPENDS: u32 = 2_000;
@@ -19,7 +19,7 @@ fn body(n: u32) -> Vec<u8> {
 
 /// The median time of one append, sync included.
 fn append(path: &Path) -> Result<Duration, Error> {
-    let mut journal = Journal::create(Arc::new(Files), path, br#"{"format":1}"#)?;
+    let mut journal = Journal::create(Arc::new(RealDisk), path, br#"{"format":1}"#)?;
     let mut times = Vec::new();
     for n in 0..APPENDS {
         let (body, start) = (body(n), Instant::now());
@@ -37,13 +37,13 @@ fn open(scratch: &Path, path: &Path) -> Result<(usize, Duration), Box<dyn std::e
     for n in 0..LINES {
         journal.append(&body(n))?;
     }
-    let mut source = memory.open(scratch, raymond_store::disk::Open::Read)?;
+    let mut source = memory.open(scratch, raymond_store::disk::OpenMode::Read)?;
     let mut bytes = vec![0; usize::try_from(source.size()?)?];
     source.read_at(0, &mut bytes)?;
     std::fs::write(path, bytes)?;
     std::fs::File::open(path)?.sync_all()?;
     let start = Instant::now();
-    let opened = Journal::open(Arc::new(Files), path)?;
+    let opened = Journal::open(Arc::new(RealDisk), path)?;
     Ok((opened.lines.len(), start.elapsed()))
 }
 

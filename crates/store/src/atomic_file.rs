@@ -7,7 +7,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, DiskErrorKind, During as _, Error, Handle, Open, sync_parent};
+use crate::disk::{Disk, DiskErrorKind, During as _, Error, Handle, OpenMode, sync_parent};
 
 /// The beginning of the names of unfinished files.
 const PREFIX: &str = ".temporary-";
@@ -99,7 +99,7 @@ impl<'d> Temporary<'d> {
         loop {
             // The number comes first, because a name may contain a dash and a number may not.
             let path = directory.join(format!("{PREFIX}{n}-{name}"));
-            match disk.open(&path, Open::New) {
+            match disk.open(&path, OpenMode::New) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => n += 1,
                 opened => {
                     return Ok(Self {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::disk::memory::splitmix;
-use crate::disk::{self, Disk, During as _, Handle, Metadata, Open};
+use crate::disk::{self, Disk, During as _, Handle, Metadata, OpenMode};
 
 /// The size of the ballast in bytes. Records are mostly a few kilobytes and contain no text over 16
 /// KiB, so one megabyte is enough for the outcomes of many turns.
@@ -45,7 +45,7 @@ impl Ballast {
         }
         // Not written atomically: a partial ballast still reserves its bytes, and the next call
         // completes it.
-        let opened = self.disk.open(&self.path, Open::Create);
+        let opened = self.disk.open(&self.path, OpenMode::Create);
         let mut file = opened.during("create", &self.path)?;
         let written = write(file.as_mut()).and_then(|()| file.sync());
         drop(file);

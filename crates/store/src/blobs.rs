@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::atomic_file::{self, Durability, Temporary};
 use crate::ballast::Ballast;
-use crate::disk::{self, Disk, DiskErrorKind, During as _, Open, sync_parent};
+use crate::disk::{self, Disk, DiskErrorKind, During as _, OpenMode, sync_parent};
 
 /// The bytes that are copied at a time.
 const COPY_BYTES: usize = 64 * 1024;
@@ -125,7 +125,7 @@ impl Blobs {
 
     fn copy(&self, from: &Path) -> Result<(String, u64), disk::Error> {
         let disk = self.disk.as_ref();
-        let mut source = disk.open(from, Open::Read).during("open", from)?;
+        let mut source = disk.open(from, OpenMode::Read).during("open", from)?;
         // The hash, and so the name, is known only after the last byte.
         let mut copy = Temporary::new(disk, &self.directory, "copy")?;
         let (mut hasher, mut length) = (blake3::Hasher::new(), 0);

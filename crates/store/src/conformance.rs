@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::{Disk, Metadata, Open};
+use crate::disk::{Disk, Metadata, OpenMode};
 use crate::host::Host;
 
 mod journal;
@@ -16,7 +16,6 @@ mod primitives;
 
 /// A disk to check, fresh for every check.
 pub struct Fixture {
-    /// The disk.
     pub disk: Arc<dyn Disk>,
     /// The calling process.
     pub host: Arc<dyn Host>,
@@ -43,7 +42,7 @@ impl Fixture {
 
     fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.path(name);
-        let mut file = self.disk.open(&path, Open::Create).expect("it opens");
+        let mut file = self.disk.open(&path, OpenMode::Create).expect("it opens");
         file.truncate(0).expect("it is emptied");
         file.write_at(0, bytes).expect("it is written");
         path
@@ -72,7 +71,7 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::disk::{Files, Memory};
+    use crate::disk::{Memory, RealDisk};
     use crate::host::ThisHost;
 
     #[test]
@@ -80,7 +79,7 @@ mod tests {
         suite(|| {
             let directory = tempfile::tempdir().unwrap();
             Fixture {
-                disk: Arc::new(Files),
+                disk: Arc::new(RealDisk),
                 host: Arc::new(ThisHost),
                 directory: directory.path().to_owned(),
                 keep: Some(Box::new(directory)),

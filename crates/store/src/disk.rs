@@ -1,6 +1,6 @@
 //! The interface to files: the few primitive operations that all other modules use.
 //!
-//! There are two implementations: [`Files`] is the real disk, and [`Memory`] is a model that
+//! There are two implementations: [`RealDisk`] is the real disk, and [`Memory`] is a model that
 //! forgets everything that was not synced and fails on request. A write is durable after
 //! [`Handle::sync`]. A name is durable after [`Disk::sync_dir`] of its directory. Neither implies
 //! the other.
@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 mod files;
 pub mod memory;
 
-pub use files::Files;
+pub use files::RealDisk;
 pub use memory::Memory;
 
 /// A disk. Paths are absolute.
 pub trait Disk: Debug + Send + Sync {
     /// Opens the file at `path`.
-    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>>;
+    fn open(&self, path: &Path, how: OpenMode) -> io::Result<Box<dyn Handle>>;
     /// Returns what is at `path`. Links are followed.
     fn metadata(&self, path: &Path) -> io::Result<Metadata>;
     /// Returns the names in a directory, sorted.
@@ -84,7 +84,7 @@ pub trait Handle: Debug + Send {
 
 /// How to open a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Open {
+pub enum OpenMode {
     /// An existing file, to read.
     Read,
     /// An existing file, to read and write.
@@ -194,7 +194,7 @@ pub(crate) fn exists(disk: &dyn Disk, path: &Path) -> Result<bool, Error> {
 
 /// Reads the whole file at `path`.
 pub(crate) fn read(disk: &dyn Disk, path: &Path) -> Result<Vec<u8>, Error> {
-    let mut file = disk.open(path, Open::Read).during("open", path)?;
+    let mut file = disk.open(path, OpenMode::Read).during("open", path)?;
     read_from(file.as_mut(), 0).during("read", path)
 }
 
@@ -281,8 +281,8 @@ mod tests {
         let path = directory.path().join("f");
         let content = ["x".repeat(READ_BYTES), "tail".to_owned()].concat().into_bytes();
         std::fs::write(&path, &content).unwrap();
-        assert!(read(&Files, &path).unwrap() == content);
-        let mut file = Files.open(&path, Open::Read).unwrap();
+        assert!(read(&RealDisk, &path).unwrap() == content);
+        let mut file = RealDisk.open(&path, OpenMode::Read).unwrap();
         for (offset, expected) in [(2, &content[2..]), (READ_BYTES, b"tail"), (READ_BYTES + 9, b"")]
         {
             let found = read_from(file.as_mut(), offset as u64).unwrap();

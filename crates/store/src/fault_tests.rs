@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::ballast::{Freed, SIZE};
 use crate::disk::memory::{DiskFault, Operation, PAGE};
-use crate::disk::{Disk as _, DiskErrorKind, Memory, Open};
+use crate::disk::{Disk as _, DiskErrorKind, Memory, OpenMode};
 use crate::host::Life;
-use crate::journal::{Error, Lines};
+use crate::journal::{Error, JournalLines};
 use crate::lock::{self, Claim, Takeover};
 use crate::{Ballast, Blobs, Inbox, Journal, Lock, atomic_file, blobs, inbox};
 
@@ -18,11 +18,11 @@ fn create(memory: &Memory) -> Journal {
     Journal::create(Arc::new(memory.clone()), Path::new(JOURNAL), b"{\"h\":0}").unwrap()
 }
 
-fn open(memory: &Memory) -> Result<Lines, Error> {
+fn open(memory: &Memory) -> Result<JournalLines, Error> {
     Journal::open(Arc::new(memory.clone()), Path::new(JOURNAL)).map(|opened| opened.lines)
 }
 
-fn bodies(lines: &Lines) -> Vec<&str> {
+fn bodies(lines: &JournalLines) -> Vec<&str> {
     let bodies = lines.iter().map(|line| str::from_utf8(line.body).unwrap());
     bodies.collect()
 }
@@ -132,7 +132,7 @@ fn sweep_ignores_files_that_vanish() {
     let memory = Memory::new(0);
     let root = Path::new("/");
     let sweep = || atomic_file::sweep(&memory, root, |_| true).map_err(|error| error.kind());
-    drop(memory.open(Path::new("/.temporary-0-a"), Open::New).unwrap());
+    drop(memory.open(Path::new("/.temporary-0-a"), OpenMode::New).unwrap());
     for operation in [Operation::List, Operation::Remove] {
         fail(&memory, operation, DiskFault::Fail(ErrorKind::NotFound));
         sweep().unwrap();
@@ -151,7 +151,7 @@ fn ballast_is_freed_only_on_a_full_disk() {
     let check = |operation, fault, expected: Freed| {
         let memory = Memory::new(0);
         let path = Path::new("/ballast");
-        drop(memory.open(path, Open::New).unwrap());
+        drop(memory.open(path, OpenMode::New).unwrap());
         let ballast = Ballast::new(Arc::new(memory.clone()), path.into());
         let mut journal = create(&memory).with_ballast(ballast.clone());
         fail(&memory, operation, fault);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// A unique process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Process {
+pub struct ProcessIdentity {
     pub host: String,
     /// The id of the host's boot, or empty if unknown.
     pub boot: String,
@@ -35,9 +35,9 @@ pub enum Life {
 /// The processes of a machine.
 pub trait Host: Send + Sync {
     /// Returns the calling process.
-    fn me(&self) -> Process;
+    fn me(&self) -> ProcessIdentity;
     /// Returns whether `process` lives.
-    fn life(&self, process: &Process) -> Life;
+    fn life(&self, process: &ProcessIdentity) -> Life;
     /// Waits for a moment, so that other processes can continue.
     fn pause(&self);
 }
@@ -54,9 +54,9 @@ impl Life {
 }
 
 impl Host for ThisHost {
-    fn me(&self) -> Process {
+    fn me(&self) -> ProcessIdentity {
         let pid = std::process::id();
-        Process {
+        ProcessIdentity {
             host: platform::host(),
             boot: platform::boot(),
             pid,
@@ -64,7 +64,7 @@ impl Host for ThisHost {
         }
     }
 
-    fn life(&self, process: &Process) -> Life {
+    fn life(&self, process: &ProcessIdentity) -> Life {
         let boot = platform::boot();
         let same_boot = process.boot == boot;
         // Containers on one machine have different host names, but share the kernel and its locks.
@@ -206,7 +206,7 @@ mod tests {
         let mut child = std::process::Command::new("sleep").arg("300").spawn().unwrap();
         let pid = Pid::from_child(&child);
         let started = platform::started(child.id()).unwrap();
-        let process = Process { pid: child.id(), started, ..ThisHost.me() };
+        let process = ProcessIdentity { pid: child.id(), started, ..ThisHost.me() };
         let becomes = |expected| {
             while ThisHost.life(&process) != expected {
                 ThisHost.pause();
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn process_is_its_pid_start_time_and_boot() {
         let me = ThisHost.me();
-        let check = |change: fn(&mut Process), expected| {
+        let check = |change: fn(&mut ProcessIdentity), expected| {
             let mut process = me.clone();
             change(&mut process);
             assert_eq!(ThisHost.life(&process), expected, "{process:?}");

@@ -29,7 +29,7 @@ pub struct Inbox {
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
+pub struct InboxMessage {
     pub key: String,
     /// The JSON of the request, or nothing if the disk was full.
     pub bytes: Vec<u8>,
@@ -61,11 +61,10 @@ pub enum InvalidReason {
     Unreadable,
 }
 
-/// The content of an inbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InboxContent {
     /// The requests, sorted by key.
-    pub messages: Vec<Message>,
+    pub messages: Vec<InboxMessage>,
     /// The files that are not requests.
     pub invalid: Vec<InvalidFile>,
 }
@@ -175,7 +174,7 @@ impl Inbox {
         }
     }
 
-    fn read(&self, name: &str) -> Result<Message, InvalidReason> {
+    fn read(&self, name: &str) -> Result<InboxMessage, InvalidReason> {
         let key = name.strip_suffix(".json").filter(|key| is_key(key));
         let key = key.ok_or(InvalidReason::Name)?.to_owned();
         let path = self.directory.join(name);
@@ -189,7 +188,7 @@ impl Inbox {
         }
         let bytes = disk::read(self.disk.as_ref(), &path).map_err(|_| InvalidReason::Unreadable)?;
         if bytes.is_empty() || serde_json::from_slice::<IgnoredAny>(&bytes).is_ok() {
-            Ok(Message { key, bytes })
+            Ok(InboxMessage { key, bytes })
         } else {
             Err(InvalidReason::Json)
         }
@@ -223,7 +222,7 @@ mod tests {
     use super::*;
     use crate::ballast::Freed;
     use crate::disk::memory::DiskFault;
-    use crate::disk::{Files, Memory};
+    use crate::disk::{Memory, RealDisk};
 
     /// Posts a request after `before` has changed the disk. Returns the bytes that the owner reads,
     /// and whether the ballast still existed.
@@ -281,7 +280,7 @@ mod tests {
             let file = std::fs::File::create(directory.path().join(name)).unwrap();
             file.set_len(size).unwrap();
         }
-        let inbox = Inbox::new(Arc::new(Files), directory.path().to_owned());
+        let inbox = Inbox::new(Arc::new(RealDisk), directory.path().to_owned());
         let invalid = inbox.take_all().unwrap().invalid;
         let why: Vec<InvalidReason> = invalid.into_iter().map(|invalid| invalid.why).collect();
         assert_eq!(why, [InvalidReason::Json, InvalidReason::Size, InvalidReason::Size]);

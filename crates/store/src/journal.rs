@@ -20,9 +20,9 @@ mod scan;
 
 pub use error::{Damaged, Error};
 pub use line::{BadBody, BadSum, Damage, Sum};
-pub use lines::{Line, Lines};
+pub use lines::{JournalLine, JournalLines};
 pub use open::Opened;
-pub use read::{Read, Tail, Torn};
+pub use read::{ReadJournal, Tail, Torn};
 pub use scan::Cursor;
 
 use crate::atomic_file::{self, Durability};

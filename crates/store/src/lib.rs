@@ -3,7 +3,7 @@
 //! All code uses the small [`disk::Disk`] trait, so the same journal code runs on real files and on
 //! a simulated disk that loses everything that was not synced. This crate knows no events, reads no
 //! clock and no environment variable, and prints nothing. Platform code is only in [`host`] and in
-//! [`disk::Files`], for file modes and owners. The meaning of records is in `raymond_core::run`.
+//! [`disk::RealDisk`], for file modes and owners. The meaning of records is in `raymond_core::run`.
 
 pub mod ballast;
 pub mod blobs;

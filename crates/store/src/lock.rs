@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{self, Disk, DiskErrorKind, During as _, Handle, Open};
-use crate::host::{Host, Life, Process};
+use crate::disk::{self, Disk, DiskErrorKind, During as _, Handle, OpenMode};
+use crate::host::{Host, Life, ProcessIdentity};
 
 /// The most attempts at a lock that no living process is known to hold. With the pause of 10 ms in
 /// [`Host::pause`] this is five seconds.
@@ -30,7 +30,7 @@ pub struct Lock {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     #[serde(flatten)]
-    pub process: Process,
+    pub process: ProcessIdentity,
     /// The time at which it took the lock, in milliseconds since 1970.
     pub since: u64,
     /// The version of the program.
@@ -107,7 +107,7 @@ impl Lock {
         path: &Path,
         claim: Claim<'_>,
     ) -> Result<(Self, Owner), Error> {
-        let opened = disk.open(path, Open::Create);
+        let opened = disk.open(path, OpenMode::Create);
         let mut file = opened.during("open the lock", path)?;
         // The kernel's lock first: the owner in the file is only stable while this process holds
         // the lock.
@@ -143,7 +143,7 @@ impl Lock {
         path: &Path,
     ) -> Result<Option<(Owner, Life)>, Error> {
         // Read only: a command that only shows a run must not create the file.
-        let mut file = match disk.open(path, Open::Read) {
+        let mut file = match disk.open(path, OpenMode::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.during("open the lock", path)?,
         };
@@ -228,12 +228,12 @@ mod tests {
     struct Pruner(Memory);
 
     impl Host for Pruner {
-        fn me(&self) -> Process {
+        fn me(&self) -> ProcessIdentity {
             self.0.remove(Path::new("/lock")).unwrap();
-            Process { host: "here".into(), boot: "b".into(), pid: 1, started: 1 }
+            ProcessIdentity { host: "here".into(), boot: "b".into(), pid: 1, started: 1 }
         }
 
-        fn life(&self, _: &Process) -> Life {
+        fn life(&self, _: &ProcessIdentity) -> Life {
             Life::Gone
         }
 
@@ -244,11 +244,11 @@ mod tests {
     struct Survivor(Mutex<(usize, Option<Box<dyn Handle>>)>);
 
     impl Host for Survivor {
-        fn me(&self) -> Process {
-            Process { host: "here".into(), boot: "b".into(), pid: 2, started: 1 }
+        fn me(&self) -> ProcessIdentity {
+            ProcessIdentity { host: "here".into(), boot: "b".into(), pid: 2, started: 1 }
         }
 
-        fn life(&self, process: &Process) -> Life {
+        fn life(&self, process: &ProcessIdentity) -> Life {
             if *process == self.me() { Life::Alive } else { Life::Gone }
         }
 
@@ -266,7 +266,7 @@ mod tests {
     fn taker_waits_for_children_of_a_dead_owner() {
         let take = |record: &[u8], pauses| {
             let memory = Memory::new(0);
-            let mut child = memory.open(Path::new("/lock"), Open::Create).unwrap();
+            let mut child = memory.open(Path::new("/lock"), OpenMode::Create).unwrap();
             child.try_lock().unwrap();
             child.write_at(0, record).unwrap();
             let host = Survivor(Mutex::new((pauses, Some(child))));
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(full, "could not write the lock /lock: the disk is full");
         let lock = take(&memory, &host, path, claim).unwrap();
         assert_eq!(owner(), None);
-        let other = memory.open(path, Open::Write).unwrap();
+        let other = memory.open(path, OpenMode::Write).unwrap();
         assert!(other.try_lock().is_err(), "the kernel keeps others away");
         drop(lock);
         memory.plan(memory.call_count() + 3, DiskFault::Fail(io::ErrorKind::PermissionDenied));
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn an_error_names_the_owner() {
-        let process = Process { host: "far".into(), boot: "b".into(), pid: 7, started: 1 };
+        let process = ProcessIdentity { host: "far".into(), boot: "b".into(), pid: 7, started: 1 };
         let owner = || Box::new(Owner { process: process.clone(), since: 0, version: "1".into() });
         let path = || PathBuf::from("/lock");
         let held = |owner| Error::Held { path: path(), owner }.to_string();

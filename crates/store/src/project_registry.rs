@@ -182,7 +182,6 @@ impl ProjectRegistry {
         Ok(entry)
     }
 
-    /// Returns the file of a project.
     fn file(&self, project: &str) -> PathBuf {
         let hash = blake3::hash(project.as_bytes()).to_hex();
         self.directory.join(format!("{}{EXTENSION}", &hash[..DIGITS]))

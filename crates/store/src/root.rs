@@ -32,7 +32,6 @@ const REMOVED_PREFIX: &str = ".removed-";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root(PathBuf);
 
-/// The paths of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunPaths {
     base: PathBuf,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::atomic_file::{self, Durability};
 use crate::disk::{self, Disk};
-use crate::journal::{Lines, Sum};
+use crate::journal::{JournalLines, Sum};
 
 /// The state of a run after a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,8 +40,8 @@ impl Snapshot {
     }
 
     /// Reads the snapshot at `path`, if it belongs to the history in `lines`.
-    /// [`Lines::after`]`(seq)` returns the records that remain to be folded.
-    pub fn read(disk: &dyn Disk, path: &Path, lines: &Lines) -> Option<Self> {
+    /// [`JournalLines::after`]`(seq)` returns the records that remain to be folded.
+    pub fn read(disk: &dyn Disk, path: &Path, lines: &JournalLines) -> Option<Self> {
         let mut bytes = disk::read(disk, path).ok()?;
         let newline = memchr::memchr(b'\n', &bytes)?;
         let head: Head = serde_json::from_slice(&bytes[..newline]).ok()?;

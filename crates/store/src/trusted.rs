@@ -46,7 +46,7 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
-    use crate::disk::{Handle, Metadata, Open};
+    use crate::disk::{Handle, Metadata, OpenMode};
 
     /// A disk that knows users and nothing else: `/7/f` is a file of user 7, `/0/f` of root or
     /// this user.
@@ -64,7 +64,7 @@ mod tests {
             owner.map(|owner| Some(owner).filter(|owner| *owner != 0))
         }
 
-        fn open(&self, _: &Path, _: Open) -> io::Result<Box<dyn Handle>> {
+        fn open(&self, _: &Path, _: OpenMode) -> io::Result<Box<dyn Handle>> {
             Err(io::ErrorKind::Unsupported.into())
         }
         fn metadata(&self, _: &Path) -> io::Result<Metadata> {

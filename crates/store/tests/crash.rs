@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use raymond_store::disk::memory::{DiskFault, Operation, splitmix};
-use raymond_store::disk::{Disk, Memory, Open};
-use raymond_store::journal::{Error, Lines};
+use raymond_store::disk::{Disk, Memory, OpenMode};
+use raymond_store::journal::{Error, JournalLines};
 use raymond_store::{Blobs, Journal, Root, RunPaths};
 
 const HEADER: &[u8] = br#"{"format":1}"#;
@@ -91,7 +91,7 @@ impl World {
     }
 
     /// Compares what was read with what is known, and then knows it to be durable.
-    fn compare(&mut self, header: &[u8], lines: &Lines) {
+    fn compare(&mut self, header: &[u8], lines: &JournalLines) {
         assert_eq!(header, HEADER);
         let found: Vec<_> = lines.iter().map(|line| line.body.to_vec()).collect();
         let (known, extra) = found.split_at(found.len().min(self.acknowledged.len()));
@@ -233,7 +233,7 @@ fn crashed_rewind_loses_no_byte() {
 }
 
 fn content(memory: &Memory, path: &Path) -> Vec<u8> {
-    let mut file = memory.open(path, Open::Read).unwrap();
+    let mut file = memory.open(path, OpenMode::Read).unwrap();
     let mut bytes = vec![0; usize::try_from(file.size().unwrap()).unwrap()];
     file.read_at(0, &mut bytes).unwrap();
     bytes

@@ -12,7 +12,7 @@ use std::{fs, io};
 use raymond_core::run::Run;
 use raymond_engine::driver::Head;
 use raymond_engine::fold;
-use raymond_store::disk::Files;
+use raymond_store::disk::RealDisk;
 use raymond_store::{Blobs, Journal};
 use serde_json::Value as Json;
 
@@ -66,7 +66,7 @@ impl Golden {
     }
 
     pub fn blobs(&self) -> Blobs {
-        Blobs::new(Arc::new(Files), self.directory.join("blobs"))
+        Blobs::new(Arc::new(RealDisk), self.directory.join("blobs"))
     }
 
     /// Reads the expected run.
@@ -77,7 +77,7 @@ impl Golden {
 
     /// Applies the journal, and returns the run.
     pub fn applied(&self) -> Result<Run, String> {
-        let read = Journal::read(&Files, &self.journal()).map_err(|error| error.to_string())?;
+        let read = Journal::read(&RealDisk, &self.journal()).map_err(|error| error.to_string())?;
         let mut head = Head::empty();
         for line in read.lines.iter() {
             let record = fold::record(line.body, line.seq).map_err(|error| error.to_string())?;
@@ -106,7 +106,7 @@ impl NewGolden<'_> {
 
     fn make(&self, golden: &Golden) -> Result<(), String> {
         error_text(fs::create_dir_all(&golden.directory))?;
-        let journal = Journal::create(Arc::new(Files), &golden.journal(), &self.header);
+        let journal = Journal::create(Arc::new(RealDisk), &golden.journal(), &self.header);
         let mut journal = journal.map_err(|error| error.to_string())?;
         let mut named = BTreeSet::new();
         for body in &self.bodies {

@@ -6,9 +6,9 @@ use raymond_core::agent::AgentStatus;
 use raymond_core::crayfish::StepsDefinition;
 use raymond_core::crayfish::document::AgentSettings;
 use raymond_core::crayfish::envelope::AgentRequest;
-use raymond_core::crayfish::render::{CallFile, CallIo, Command, ExecCall};
+use raymond_core::crayfish::render::{CallFile, CallIo, ExecCall, StepCommand};
 use raymond_core::crayfish::state::{Branch, Position, StepsState};
-use raymond_core::failure::Failure;
+use raymond_core::failure::AgentFailure;
 use raymond_core::run::turn_spec::PromptSpec;
 use raymond_core::run::{Ending, Phase, Run};
 use serde_json::{Value as Json, json};
@@ -85,7 +85,8 @@ pub(crate) fn trace_of(run: &Run, steps: &StepsDefinition) -> Result<StepTrace, 
     let mut failures = BTreeMap::new();
     for agent in &run.failed {
         let status = run.agents.get(agent).map(|agent| &agent.status);
-        let Some(AgentStatus::Failed { failure: Failure::Step { code, .. }, .. }) = status else {
+        let Some(AgentStatus::Failed { failure: AgentFailure::Step { code, .. }, .. }) = status
+        else {
             return Err(Violation(format!("{agent} failed otherwise: {status:?}")));
         };
         let Some(Branch { at: Position::Failed(key), born, .. }) = flow.branches.get(agent) else {
@@ -120,8 +121,8 @@ pub(crate) fn call_of(call: &ExecCall) -> Json {
     };
     let mut trace = json!({ "env": call.env, "in": inputs, "out": outputs });
     match &call.command {
-        Command::Shell(text) => trace["shell"] = json!(text),
-        Command::Cmd { cmd, args } => {
+        StepCommand::Shell(text) => trace["shell"] = json!(text),
+        StepCommand::Cmd { cmd, args } => {
             trace["cmd"] = json!(cmd);
             trace["args"] = json!(args);
         }

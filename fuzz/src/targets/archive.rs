@@ -14,7 +14,7 @@ use std::path::Path;
 
 use raymond_core::extension::is_state;
 use raymond_core::value::Hash;
-use raymond_engine::scope::{self, LoadedScope, MOST_BYTES, MOST_ENTRIES, Origin};
+use raymond_engine::scope::{self, LoadedScope, MOST_BYTES, MOST_ENTRIES, ScopeOrigin};
 use raymond_testkit::dice::Dice;
 use tempfile::TempDir;
 
@@ -79,7 +79,7 @@ fn load(bench: &Path, bytes: &[u8]) -> Option<LoadedScope> {
     let names: Vec<_> = fs::read_dir(bench).expect("a directory").collect();
     assert_eq!(names.len(), 1, "something was unpacked: {names:?}");
     let loaded = loaded.ok()?;
-    assert_eq!(loaded.origin, Origin::Archive);
+    assert_eq!(loaded.origin, ScopeOrigin::Archive);
     assert!(loaded.files.len() <= MOST_ENTRIES, "{} files", loaded.files.len());
     let size: u64 = loaded.files.iter().map(|file| file.bytes.len() as u64).sum();
     assert!(size <= MOST_BYTES, "{size} bytes");

@@ -1,7 +1,7 @@
 //! Documents of steps. Strict JSON is also JSON for the ordinary reader, every problem points into
 //! the document, and a printed document is read as the same document.
 
-use raymond_core::crayfish::reading::{self, Reason, Unreadable};
+use raymond_core::crayfish::reading::{self, Reason, UnreadableJson};
 use raymond_core::crayfish::validate::{doubts, schemas};
 use raymond_core::crayfish::{Document, Problem, explain};
 use serde_json::Value;
@@ -99,7 +99,7 @@ fn check(bytes: &[u8]) {
 }
 
 /// Checks that strict reading accepts only JSON, loses nothing, and reports where it stopped.
-pub(super) fn check_reading(bytes: &[u8], read: &Result<Value, Unreadable>) {
+pub(super) fn check_reading(bytes: &[u8], read: &Result<Value, UnreadableJson>) {
     let ordinary = serde_json::from_slice::<Value>(bytes);
     match (read, ordinary) {
         (Ok(value), Ok(other)) => assert_eq!(*value, other, "two readers read something else"),

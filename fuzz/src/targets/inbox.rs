@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use raymond_core::run::Input;
 use raymond_store::Inbox;
-use raymond_store::disk::{Disk, Memory, Open};
+use raymond_store::disk::{Disk, Memory, OpenMode};
 
 use crate::Target;
 
@@ -64,7 +64,7 @@ fn check_post(key: &str, content: &[u8]) {
 fn check_file(name: &str, content: &[u8]) {
     let disk = disk();
     let path = Path::new(INBOX).join(name);
-    let mut file = disk.open(&path, Open::New).expect("an empty disk");
+    let mut file = disk.open(&path, OpenMode::New).expect("an empty disk");
     file.write_at(0, content).expect("a disk with room");
     let inbox = Inbox::new(Arc::clone(&disk), INBOX.into());
     let taken = inbox.take_all().expect("an inbox that can be listed");

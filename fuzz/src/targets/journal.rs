@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use raymond_core::run::Record;
 use raymond_core::time::Timestamp;
-use raymond_core::view::{self, Owner, Plan, RunView, words};
+use raymond_core::view::{self, OwnerState, Plan, RunView, words};
 use raymond_engine::driver::Head;
 use raymond_engine::{fold, statefile};
 use raymond_store::Journal;
-use raymond_store::disk::{Disk, Memory, Open};
-use raymond_store::journal::{Error, Read, Tail};
+use raymond_store::disk::{Disk, Memory, OpenMode};
+use raymond_store::journal::{Error, ReadJournal, Tail};
 
 use crate::Target;
 
@@ -85,7 +85,7 @@ fn check_bytes(bytes: &[u8]) {
     }
 }
 
-fn check_prefix(bytes: &[u8], read: &Read, disk: &Arc<dyn Disk>) {
+fn check_prefix(bytes: &[u8], read: &ReadJournal, disk: &Arc<dyn Disk>) {
     let good = usize::try_from(read.cursor.offset).expect("a length");
     assert!(good <= bytes.len(), "more was read than there is");
     let lines = bytes[..good].split_inclusive(|byte| *byte == b'\n').count();
@@ -158,7 +158,7 @@ fn time(at: Timestamp) -> String {
 
 /// Every command that only looks has an answer, however little sense the run makes.
 fn check_views(head: &Head) {
-    for owner in [Owner::Alive, Owner::Gone] {
+    for owner in [OwnerState::Alive, OwnerState::Gone] {
         let status = view::status(&head.run, owner);
         assert!(!view::why(&head.run, &head.ledger, status, time).text.is_empty(), "no reason");
         assert!(statefile::render(head, status).is_ok());
@@ -185,13 +185,13 @@ fn empty() -> Memory {
 
 fn holding(bytes: &[u8]) -> Arc<dyn Disk> {
     let disk = empty();
-    let mut file = disk.open(Path::new(PATH), Open::New).expect("an empty disk");
+    let mut file = disk.open(Path::new(PATH), OpenMode::New).expect("an empty disk");
     file.write_at(0, bytes).expect("a disk with room");
     Arc::new(disk)
 }
 
 fn content(disk: &dyn Disk) -> Vec<u8> {
-    let mut file = disk.open(Path::new(PATH), Open::Read).expect("a journal");
+    let mut file = disk.open(Path::new(PATH), OpenMode::Read).expect("a journal");
     let size = usize::try_from(file.size().expect("a journal")).expect("a size");
     let mut bytes = vec![0; size];
     let read = file.read_at(0, &mut bytes).expect("a journal");

@@ -9,7 +9,7 @@ use raymond_core::crayfish::error_code::ErrorCode;
 use raymond_core::ids::RunId;
 use raymond_engine::call::{CallChannels, RawRequest};
 use raymond_engine::project::Project;
-use raymond_mcp::{Host, stdio};
+use raymond_mcp::{ToolHost, stdio};
 use serde_json::Value as Json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
@@ -108,7 +108,7 @@ async fn served(input: Vec<u8>) -> Vec<u8> {
 /// A host that refuses every call.
 struct Nobody;
 
-impl Host for Nobody {
+impl ToolHost for Nobody {
     fn call(&self, _: RawRequest, _: CallChannels) -> CallReply {
         CallReply::failed(ErrorCode::BadRequest, "nobody is here", Vec::new())
     }

@@ -1,7 +1,7 @@
 //! Requests of the tool: what was read and is written again reads as the same.
 
 use raymond_core::crayfish::reading::{self, Holds};
-use raymond_core::crayfish::{Document, Request};
+use raymond_core::crayfish::{CallRequest, Document};
 use serde_json::{Value, json};
 
 use super::document::check_problems;
@@ -49,10 +49,10 @@ pub const TARGET: Target = Target {
 
 fn check(bytes: &[u8]) {
     let Ok(value) = reading::read_as(Holds::Request, bytes) else { return };
-    let request = match Request::parse(value.clone()) {
+    let request = match CallRequest::parse(value.clone()) {
         Ok(request) => request,
         Err(problems) => {
-            assert_eq!(Request::parse(value), Err(problems.clone()));
+            assert_eq!(CallRequest::parse(value), Err(problems.clone()));
             return check_problems(&String::from_utf8_lossy(bytes), &problems);
         }
     };
@@ -60,7 +60,7 @@ fn check(bytes: &[u8]) {
     // By hand, because Raymond only reads requests; hosts write them.
     let written = written(&request).to_string();
     let again = reading::read_as(Holds::Request, written.as_bytes()).expect("what is printed");
-    assert_eq!(Request::parse(again).as_ref(), Ok(&request), "writing changes the request");
+    assert_eq!(CallRequest::parse(again).as_ref(), Ok(&request), "writing changes the request");
     if let Ok(document) = Document::parse(&request.workflow) {
         for problem in request.unasked(&document) {
             assert!(!problem.message.is_empty());
@@ -73,7 +73,7 @@ fn stays(path: &str) -> bool {
     !path.starts_with('/') && !path.split('/').any(|part| part == "..")
 }
 
-fn written(request: &Request) -> Value {
+fn written(request: &CallRequest) -> Value {
     let mut value = json!({
         "action": "run",
         "workflow": request.workflow,

@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 
-use raymond_core::protocol::{Reading, Source, TagName, scan};
+use raymond_core::protocol::{Source, TagName, TagReading, scan};
 use raymond_core::value::Hash;
 use raymond_testkit::reference::{self, Tag};
 
@@ -78,8 +78,8 @@ fn check(bytes: &[u8]) {
     for source in [Source::Message, Source::Script, Source::Iteration] {
         check_spans(text, source);
         let read = read(text, source);
-        assert!(read.tags.len() <= Reading::MOST_TAGS, "more tags are kept than may be");
-        assert!(read.malformed.len() <= Reading::MOST_MALFORMED, "too many faults are kept");
+        assert!(read.tags.len() <= TagReading::MOST_TAGS, "more tags are kept than may be");
+        assert!(read.malformed.len() <= TagReading::MOST_MALFORMED, "too many faults are kept");
         assert!(source != Source::Script || !read.untagged.in_code, "a script has no code");
         if text.len() <= COMPARED {
             check_against_the_reference(text, source, read);
@@ -100,18 +100,18 @@ fn check_spans(text: &str, source: Source) {
     }
 }
 
-fn read(text: &str, source: Source) -> Reading {
+fn read(text: &str, source: Source) -> TagReading {
     let Ok(read) =
-        Reading::of(text, source, &mut |bytes: &[u8]| Ok::<_, Infallible>(Hash::of(bytes)));
+        TagReading::of(text, source, &mut |bytes: &[u8]| Ok::<_, Infallible>(Hash::of(bytes)));
     read
 }
 
-fn check_against_the_reference(text: &str, source: Source, read: Reading) {
+fn check_against_the_reference(text: &str, source: Source, read: TagReading) {
     let expected = reference::read(text, source).settled();
     let tags: Vec<Tag> = read.tags.iter().filter_map(Tag::plain).collect();
     assert_eq!(tags, expected.tags, "{source:?}: {text:?}");
     // Core keeps a bounded number of faults; the reference counts all of them.
-    let malformed = expected.malformed.min(Reading::MOST_MALFORMED);
+    let malformed = expected.malformed.min(TagReading::MOST_MALFORMED);
     assert_eq!(read.malformed.len(), malformed, "{text:?}");
     let in_code = expected.in_code && tags.is_empty() && malformed == 0;
     assert_eq!(read.untagged.in_code, in_code, "{text:?}");
@@ -124,5 +124,5 @@ fn named(mut unknown: Vec<(TagName, String)>) -> Vec<(TagName, String)> {
     unknown.retain(|(_, name)| name.len() < 40);
     unknown.sort();
     unknown.dedup();
-    if unknown.len() >= Reading::MOST_UNKNOWN { Vec::new() } else { unknown }
+    if unknown.len() >= TagReading::MOST_UNKNOWN { Vec::new() } else { unknown }
 }

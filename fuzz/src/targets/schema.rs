@@ -2,7 +2,7 @@
 //! values that the schema accepts.
 
 use raymond_core::crayfish::reading;
-use raymond_schema::{FAULTS_MAX, Kind, NoLibrary, Schema, SchemaFault};
+use raymond_schema::{FAULTS_MAX, FaultKind, NoLibrary, Schema, SchemaFault};
 use serde_json::{Value, json};
 
 use crate::Target;
@@ -86,7 +86,9 @@ fn check(bytes: &[u8]) {
     for value in values.iter().chain([&json!(null), &json!({"a": [1]}), source]) {
         let faults = schema.errors(value);
         assert!(faults.len() <= FAULTS_MAX, "{} faults are told", faults.len());
-        assert!(faults.iter().all(|fault| fault.kind == Kind::Value && !fault.message.is_empty()));
+        assert!(
+            faults.iter().all(|fault| fault.kind == FaultKind::Value && !fault.message.is_empty())
+        );
         let of_bundle = bundled.errors(value);
         assert_eq!(of_bundle.is_empty(), faults.is_empty(), "its bundle disagrees on {value}");
     }

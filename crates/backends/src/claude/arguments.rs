@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use raymond_core::budget::Micros;
 use raymond_core::run::permissions::{Checks, Permissions};
 
-use crate::contract::Request;
+use crate::contract::PromptRequest;
 use crate::headless::{ArgumentList, SessionStep};
 
 /// The permission mode if no setting names one.
@@ -20,7 +20,7 @@ pub const DEFAULT_MODE: &str = "acceptEdits";
 const RETRIES: (&str, &str) = ("CLAUDE_CODE_MAX_RETRIES", "2");
 
 /// Returns the arguments of a client for this step.
-pub(super) fn arguments(request: &Request, step: &SessionStep) -> Vec<OsString> {
+pub(super) fn arguments(request: &PromptRequest, step: &SessionStep) -> Vec<OsString> {
     let mut list = ArgumentList::default();
     list.add(["-p", "--output-format", "stream-json", "--verbose"]);
     session(&mut list, step);
@@ -52,7 +52,7 @@ pub(super) fn arguments(request: &Request, step: &SessionStep) -> Vec<OsString> 
 
 /// Returns the variables to set in addition to the inherited ones.
 pub(super) fn environment(
-    request: &Request,
+    request: &PromptRequest,
     inherited: impl Fn(&str) -> bool,
 ) -> Vec<(OsString, OsString)> {
     let handed_on = |name: &str| {

@@ -6,7 +6,7 @@
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::surrogates::replace_lone_surrogates;
+use super::lone_surrogates::replace_lone_surrogates;
 use super::wire::{
     Assistant, Compaction, Conclusion, Head, Init, RateLimit, Refusal, Retry, Task, Tasks, User,
 };

@@ -29,9 +29,9 @@ mod starting;
 use super::sample::{self, SESSION, bash, init, success, text};
 use super::*;
 use crate::conformance::{self, Situation, planned};
-use crate::contract::{AttachResult, Progress, TurnObserver};
+use crate::contract::{AttachResult, ClientProgress, TurnObserver};
 use crate::headless::{ClientTimeouts, not_started};
-use crate::process::{Files, Grace, leftovers, release_reserved_space};
+use crate::process::{Grace, OutputFiles, leftovers, release_reserved_space};
 
 const LONG: Duration = Duration::from_mins(10);
 const SHORT: Duration = Duration::from_millis(50);
@@ -79,8 +79,8 @@ impl Harness {
         Nonce::new(name.replace('.', "test"))
     }
 
-    fn request(&self, prompt: &str) -> Request {
-        Request {
+    fn request(&self, prompt: &str) -> PromptRequest {
+        PromptRequest {
             started: StartedTurn {
                 nonce: self.nonce(),
                 turn: "main.1.1".parse::<TurnId>().unwrap(),
@@ -106,7 +106,7 @@ impl Harness {
         }
     }
 
-    async fn ask(&self, request: Request) -> Answer {
+    async fn ask(&self, request: PromptRequest) -> Answer {
         let answer =
             self.claude.answer(request, TurnObserver::silent(CancellationToken::new())).await;
         assert_eq!(leftovers::find(&self.nonce()), []);
@@ -136,10 +136,10 @@ fn say(lines: &[String]) -> String {
 }
 
 /// Cancels the turn when the client makes this progress.
-fn cancelling(cue: fn(&Progress) -> bool) -> TurnObserver {
+fn cancelling(cue: fn(&ClientProgress) -> bool) -> TurnObserver {
     let cancel = CancellationToken::new();
     let token = cancel.clone();
-    let listener = move |sign: Progress| {
+    let listener = move |sign: ClientProgress| {
         if cue(&sign) {
             token.cancel();
         }
@@ -178,7 +178,7 @@ impl conformance::Harness for Stage {
         &self.0.claude
     }
 
-    fn request(&self, situation: Situation) -> Request {
+    fn request(&self, situation: Situation) -> PromptRequest {
         let request = self.0.request(match situation {
             Situation::Replies | Situation::KnowsNoSession => "replies",
             Situation::RepliesDifferently => "differs",
@@ -193,7 +193,7 @@ impl conformance::Harness for Stage {
         });
         // Parallel turns have their own transcripts.
         let transcript = request.started.transcript.with_file_name(format!("{situation:?}.jsonl"));
-        Request { started: StartedTurn { transcript, ..request.started }, ..request }
+        PromptRequest { started: StartedTurn { transcript, ..request.started }, ..request }
     }
 
     fn shown(&self) -> Option<Vec<String>> {

@@ -212,7 +212,6 @@ impl ClaudeTurn {
         self.spending.add_message(&Message { model, usage, ..Message::default() }, None);
     }
 
-    /// Notes the session.
     fn note_session(&mut self, session: Option<String>) {
         // Its id is displayed and may become an argument of the next client, so unsafe ids are
         // dropped.

@@ -9,12 +9,12 @@ use std::path::Path;
 use raymond_core::run::permissions::{Checks, Permissions};
 
 use super::preflight;
-use crate::contract::Request;
+use crate::contract::PromptRequest;
 use crate::headless::{ArgumentList, SessionStep};
 
 /// Returns the arguments of a client for this step.
 pub(super) fn arguments(
-    request: &Request,
+    request: &PromptRequest,
     step: &SessionStep,
     schema: Option<&Path>,
 ) -> Vec<OsString> {

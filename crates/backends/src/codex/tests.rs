@@ -52,8 +52,8 @@ impl Harness {
         Nonce::new(name.replace('.', "test"))
     }
 
-    fn request(&self, plan: SessionPlan) -> Request {
-        Request {
+    fn request(&self, plan: SessionPlan) -> PromptRequest {
+        PromptRequest {
             started: StartedTurn {
                 nonce: self.nonce(),
                 turn: "main.1.1".parse::<TurnId>().unwrap(),
@@ -79,7 +79,7 @@ impl Harness {
         }
     }
 
-    async fn ask(&self, request: Request) -> Answer {
+    async fn ask(&self, request: PromptRequest) -> Answer {
         let answer =
             self.codex.answer(request, TurnObserver::silent(CancellationToken::new())).await;
         assert_eq!(leftovers::find(&self.nonce()), []);
@@ -218,7 +218,7 @@ async fn unsupported_option_is_never_ignored() {
     let harness = Harness::new(&answering(THREAD));
     let deny = vec!["Bash(rm:*)".to_owned()];
     let permissions = Permissions { deny, ..Permissions::default() };
-    let request = Request { permissions, ..harness.request(SessionPlan::Fresh(id(CHOSEN))) };
+    let request = PromptRequest { permissions, ..harness.request(SessionPlan::Fresh(id(CHOSEN))) };
     let why = preflight::PreflightProblem::Deny("Bash(rm:*)".into()).message();
     let expected = Answer::Failed {
         failure: TurnFailure::NotStarted { why },
@@ -234,7 +234,8 @@ async fn unsupported_option_is_never_ignored() {
 async fn too_long_prompt_is_not_sent() {
     let harness = Harness::new(&answering(THREAD));
     let fresh = || harness.request(SessionPlan::Fresh(id(CHOSEN)));
-    let request = |length: usize| Request { prompt: "ä".repeat(length), notice: None, ..fresh() };
+    let request =
+        |length: usize| PromptRequest { prompt: "ä".repeat(length), notice: None, ..fresh() };
     let answer = harness.ask(request(LONGEST + 1)).await;
     assert!(format!("{answer:?}").contains("limit of 1048576 characters"), "{answer:?}");
     assert_eq!(harness.asked(), Vec::<String>::new());
@@ -245,7 +246,7 @@ async fn too_long_prompt_is_not_sent() {
 async fn a_schema_is_handed_over_in_a_file() {
     let harness = Harness::new(&answering(THREAD));
     let schema = Some(json!({ "type": "object" }));
-    let request = Request { schema, ..harness.request(SessionPlan::Fresh(id(CHOSEN))) };
+    let request = PromptRequest { schema, ..harness.request(SessionPlan::Fresh(id(CHOSEN))) };
     let file = schema_file(&request.started);
     harness.ask(request).await;
     assert_eq!(fs::read_to_string(&file).unwrap(), r#"{"type":"object"}"#);

@@ -17,7 +17,7 @@ use super::error_class::{ErrorClass, Retry};
 use super::line::{self, Item, Line};
 use super::prior_turns_file;
 use super::thread_usage::{Ending, ThreadUsage};
-use crate::contract::Request;
+use crate::contract::PromptRequest;
 use crate::headless::{
     SessionStep, Speaker, Stage, StreamHealth, TranscriptItem, TurnReader, UnknownLine, is_safe_id,
     shorten, unwritable_file,
@@ -403,7 +403,11 @@ impl TurnReader for CodexTurn {
         Self::new(self.thread_usage.for_next_client(), self.cap, self.form)
     }
 
-    fn before_start(&mut self, step: &SessionStep, request: &Request) -> Result<(), TurnFailure> {
+    fn before_start(
+        &mut self,
+        step: &SessionStep,
+        request: &PromptRequest,
+    ) -> Result<(), TurnFailure> {
         let prior_turns = prior_turns_file(&request.started);
         // The rollout already contains the tokens of earlier turns, which must not be charged
         // again.

@@ -4,7 +4,7 @@ use raymond_core::budget::{Cost, Micros};
 use serde_json::{Value, json};
 
 use super::{Harness, Situation, Verdict, ask, check_rule};
-use crate::contract::{Answer, Capability, Request, StartedTurn};
+use crate::contract::{Answer, Capability, PromptRequest, StartedTurn};
 
 /// The expected answer in [`Situation::Complies`].
 fn answer() -> Value {
@@ -30,7 +30,7 @@ pub(super) async fn answers_by_a_schema(harness: &dyn Harness) -> Verdict {
         (Situation::Replies, None, None),
     ];
     for (situation, schema, expected) in rows {
-        let request = Request { schema, ..harness.request(situation) };
+        let request = PromptRequest { schema, ..harness.request(situation) };
         let found = ask(harness, request).await?;
         let good =
             matches!(&found, Answer::Finished(finished) if finished.reply.structured == expected);
@@ -47,7 +47,7 @@ pub(super) async fn stops_at_its_cap(harness: &dyn Harness) -> Verdict {
     let request = harness.request(Situation::SpendsTooMuch);
     // One millionth of a dollar: every request exceeds it.
     let started = StartedTurn { cap: Some(Micros(1)), ..request.started };
-    let found = ask(harness, Request { started, ..request }).await?;
+    let found = ask(harness, PromptRequest { started, ..request }).await?;
     let good = match &found {
         Answer::Capped { cost, .. } => match cost {
             Cost::Reported(amount) | Cost::Estimated(amount) | Cost::AtLeast(amount) => {

@@ -35,25 +35,25 @@ impl Fixture {
         Nonce::new(name.replace('.', "test"))
     }
 
-    fn exec(&self, command: ExecCommand) -> Exec {
+    fn exec(&self, command: ExecCommand) -> ExecRequest {
         let turn = "main.1.1".parse::<TurnId>().unwrap();
-        Exec {
+        ExecRequest {
             command,
             cwd: self.directory.path().to_owned(),
             environment: Vec::new(),
             inherit: Inherit::All,
-            stdin: Input::Null,
+            stdin: ProcessStdin::Null,
             marker: Marker::new(&self.nonce(), &turn, 1),
             timeout: LONG,
         }
     }
 
-    fn shell(&self, text: &str) -> Exec {
+    fn shell(&self, text: &str) -> ExecRequest {
         self.exec(ExecCommand::Shell(text.to_owned()))
     }
 
     /// Runs a step, after which none of its processes may be left.
-    async fn ran(&self, exec: Exec) -> ExecResult {
+    async fn ran(&self, exec: ExecRequest) -> ExecResult {
         let ran = run_within(exec, &self.limits, &CancellationToken::new()).await;
         self.nothing_is_left();
         ran
@@ -125,9 +125,9 @@ async fn program_is_name_or_path_in_workspace() {
 #[tokio::test]
 async fn step_gets_directory_environment_and_input() {
     let fixture = Fixture::new();
-    let exec = Exec {
+    let exec = ExecRequest {
         environment: vec![("GIVEN".into(), "a b".into()), ("LANG".into(), "xx".into())],
-        stdin: Input::Bytes(b"{\"x\":1}".to_vec()),
+        stdin: ProcessStdin::Bytes(b"{\"x\":1}".to_vec()),
         ..fixture.shell("pwd -P; echo \"$GIVEN|$LANG|${PATH:+path}|${RAYMOND_TURN##*:}\"; cat")
     };
     let place = fixture.directory.path().canonicalize().unwrap();
@@ -141,7 +141,7 @@ async fn unread_input_does_not_block() {
     let fixture = Fixture::new();
     let bytes = vec![b'x'; 3 * 1024 * 1024];
     for (text, expected) in [("echo deaf", "deaf\n"), ("exec wc -c", "3145728\n")] {
-        let exec = Exec { stdin: Input::Bytes(bytes.clone()), ..fixture.shell(text) };
+        let exec = ExecRequest { stdin: ProcessStdin::Bytes(bytes.clone()), ..fixture.shell(text) };
         assert_eq!(fixture.ran(exec).await, ran(ExecEnd::Succeeded, expected, ""));
     }
 }
@@ -237,7 +237,8 @@ async fn long_shell_text_is_read_from_file() {
     let fixture = Fixture::new();
     for length in [ARGUMENT_MAX - 200, 200 * 1024, 3 * 1024 * 1024] {
         let text = format!(": {}\necho ${{#1}} \"$0\"; cat; exit 4", "x".repeat(length));
-        let exec = Exec { stdin: Input::Bytes(b"input".to_vec()), ..fixture.shell(&text) };
+        let exec =
+            ExecRequest { stdin: ProcessStdin::Bytes(b"input".to_vec()), ..fixture.shell(&text) };
         let found = fixture.ran(exec).await;
         assert_eq!(found.end, failed("exit status 4"));
         let (line, rest) = found.stdout.split_once('\n').unwrap();
@@ -271,7 +272,7 @@ async fn failed_start_has_a_reason() {
     fixture.write("orphan", "#!/no/such/interpreter\n", 0o755);
     fixture.write("headless", "echo\n", 0o755);
     let place = fixture.directory.path().display().to_string();
-    let check = async |exec: Exec, why: &str| {
+    let check = async |exec: ExecRequest, why: &str| {
         let why = why.replace("HERE", &place);
         assert_eq!(fixture.ran(exec).await, ran(ExecEnd::NotStarted { why }, "", ""));
     };
@@ -314,12 +315,12 @@ async fn failed_start_has_a_reason() {
     )
     .await;
     check(
-        Exec { cwd: fixture.directory.path().join("gone"), ..fixture.shell("true") },
+        ExecRequest { cwd: fixture.directory.path().join("gone"), ..fixture.shell("true") },
         "the working directory HERE/gone does not exist",
     )
     .await;
     check(
-        Exec { environment: vec![("A=B".into(), String::new())], ..fixture.shell("true") },
+        ExecRequest { environment: vec![("A=B".into(), String::new())], ..fixture.shell("true") },
         "`A=B` cannot be the name of an environment variable",
     )
     .await;
@@ -341,7 +342,7 @@ async fn cancelling_ends_the_tree() {
 async fn the_clock_of_a_step_is_its_own() {
     let fixture = Fixture::new();
     let after = Duration::from_millis(50);
-    let exec = Exec { timeout: after, ..fixture.shell("sleep 600") };
+    let exec = ExecRequest { timeout: after, ..fixture.shell("sleep 600") };
     let found = run(exec, &CancellationToken::new()).await;
     assert_eq!(found.end, ExecEnd::TimedOut { after });
 }

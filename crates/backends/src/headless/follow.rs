@@ -11,7 +11,7 @@ use super::client_end::reports_full_disk;
 use super::start_gate::StartPermit;
 use super::timeouts::{Due, TurnTimer};
 use super::{ClientEnd, TranscriptItem, TurnReader, death_message};
-use crate::contract::{Progress, TurnObserver};
+use crate::contract::{ClientProgress, TurnObserver};
 use crate::process::{Client, Grace, StreamEvent};
 
 /// A client that is being followed, with its turn.
@@ -127,7 +127,7 @@ impl<T: TurnReader> ClientFollower<T> {
         match due {
             Due::Silent(span) => {
                 self.timer.note_silence_report();
-                (observer.listener)(Progress::Silent(span));
+                (observer.listener)(ClientProgress::Silent(span));
                 None
             }
             Due::Settled => Some(ClientEnd::Settled),

@@ -7,7 +7,7 @@ use raymond_core::budget::Micros;
 use raymond_core::run::Permissions;
 use raymond_core::run::turn_spec::Extras;
 
-use crate::contract::Request;
+use crate::contract::PromptRequest;
 
 /// The reason for which a client cannot be used as requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +36,8 @@ pub struct RequestedOptions<'a> {
 
 impl<'a> RequestedOptions<'a> {
     /// Returns the options of a request.
-    pub(crate) fn of(request: &'a Request) -> Self {
-        let Request { permissions, effort, extras, model, .. } = request;
+    pub(crate) fn of(request: &'a PromptRequest) -> Self {
+        let PromptRequest { permissions, effort, extras, model, .. } = request;
         let (effort, model) = (effort.as_deref(), model.as_deref());
         Self { permissions, effort, extras, model, cap: request.started.cap }
     }

@@ -18,7 +18,7 @@ use super::client_end::ClientEnd;
 use super::session_step::SessionStep;
 use super::stream_health::{StreamHealth, UnknownLine};
 use super::transcript_item::TranscriptItem;
-use crate::contract::{Answer, Capability, Request, StartedTurn};
+use crate::contract::{Answer, Capability, PromptRequest, StartedTurn};
 use crate::process::{Spec, StreamEvent};
 
 /// The state of a turn, built from the lines of its stream. The same reader serves a running
@@ -76,7 +76,7 @@ pub(crate) trait TurnReader: Debug + Send {
 
     /// Prepares the start of a client. An error is a file that cannot be written; the client must
     /// not start then.
-    fn before_start(&mut self, _: &SessionStep, _: &Request) -> Result<(), TurnFailure> {
+    fn before_start(&mut self, _: &SessionStep, _: &PromptRequest) -> Result<(), TurnFailure> {
         Ok(())
     }
 
@@ -117,7 +117,7 @@ pub(crate) trait ClientProtocol: Debug + Send + Sync {
         &self,
         program: OsString,
         step: &SessionStep,
-        request: &Request,
+        request: &PromptRequest,
         message: String,
     ) -> Result<Spec, TurnFailure>;
 

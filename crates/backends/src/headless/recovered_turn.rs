@@ -16,7 +16,9 @@ use super::{
     turn_files,
 };
 use crate::contract::{Answer, StartedTurn};
-use crate::process::{Unreadable, cause, is_untouched, last_errors, read_transcript, was_started};
+use crate::process::{
+    UnreadableFile, cause, is_untouched, last_errors, read_transcript, was_started,
+};
 
 /// The step that wrote the end of a transcript, and the step that would have come next.
 struct StepPosition {
@@ -48,7 +50,7 @@ pub(super) fn answer_of(found: Result<Answer, String>) -> Answer {
 /// Describes a file of a turn that cannot be read.
 pub(super) fn unreadable_message(
     started: &StartedTurn,
-    Unreadable { path, source }: &Unreadable,
+    UnreadableFile { path, source }: &UnreadableFile,
 ) -> String {
     let what = if *path == started.transcript { "the transcript " } else { "" };
     format!("could not read {what}{}: {}", path.display(), cause(source))
@@ -73,7 +75,7 @@ pub(super) fn from_transcript<D: ClientProtocol>(
         Ok(()) => false,
         Err(error) if error.kind() == io::ErrorKind::NotFound => true,
         Err(source) => {
-            let error = Unreadable { path: started.transcript.clone(), source };
+            let error = UnreadableFile { path: started.transcript.clone(), source };
             return Err(unreadable_message(started, &error));
         }
     };

@@ -14,7 +14,7 @@ use std::path::Path;
 use raymond_core::failure::TurnFailure;
 
 use super::{ClientProtocol, Headless, SessionStep, TurnReader as _, program, turn_files};
-use crate::contract::Request;
+use crate::contract::PromptRequest;
 use crate::process::{Client, StartError, cause, start_client};
 
 impl<D: ClientProtocol> Headless<D> {
@@ -22,7 +22,7 @@ impl<D: ClientProtocol> Headless<D> {
     pub(crate) fn start(
         &self,
         step: &SessionStep,
-        request: &Request,
+        request: &PromptRequest,
         message: String,
         turn: &mut D::Turn,
     ) -> Result<Client, TurnFailure> {

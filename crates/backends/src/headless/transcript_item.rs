@@ -1,11 +1,10 @@
 //! Readable items of a turn: texts, tool calls, errors.
 //!
 //! The reader that decides how a turn ended also produces these items. A live display shows only
-//! the part that is [`Progress`].
+//! the part that is [`ClientProgress`].
 
-use crate::contract::Progress;
+use crate::contract::ClientProgress;
 
-/// One item of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TranscriptItem {
     Text {
@@ -52,11 +51,11 @@ pub enum Speaker {
 
 impl TranscriptItem {
     /// Returns the part of the item that a live display shows.
-    pub fn progress(&self) -> Option<Progress> {
+    pub fn progress(&self) -> Option<ClientProgress> {
         match self {
-            Self::Text { by: Speaker::Agent, .. } => Some(Progress::Text),
-            Self::Tool { name } => Some(Progress::Tool { name: name.clone() }),
-            Self::Retries { why } => Some(Progress::Retries { why: why.clone() }),
+            Self::Text { by: Speaker::Agent, .. } => Some(ClientProgress::Text),
+            Self::Tool { name } => Some(ClientProgress::Tool { name: name.clone() }),
+            Self::Retries { why } => Some(ClientProgress::Retries { why: why.clone() }),
             Self::Text { by: Speaker::Subagent | Speaker::Client, .. }
             | Self::Final { .. }
             | Self::ToolFailed { .. }

@@ -28,8 +28,8 @@ use disk_reservation::DiskReservations;
 use exit::Exit;
 
 use super::Grace;
-use super::followed::{FollowedFile, Unreadable};
-use super::output::Tail;
+use super::followed::{FollowedFile, UnreadableFile};
+use super::output::OutputTail;
 use super::stream_event::StreamEvent;
 use super::table::Identity;
 use super::transcript::{CHUNK, Lines, TRANSCRIPT_MAX};
@@ -52,7 +52,7 @@ pub struct Client {
     shortage: Shortage,
     chunk: Vec<u8>,
     lines: Lines,
-    tail: Tail,
+    tail: OutputTail,
     flood: Flood,
     events: VecDeque<StreamEvent>,
     pause: Duration,
@@ -130,7 +130,7 @@ impl Client {
             shortage: Shortage::NotSeen,
             chunk: vec![0; CHUNK],
             lines: Lines::default(),
-            tail: Tail::default(),
+            tail: OutputTail::default(),
             flood: Flood::NotSeen,
             events: VecDeque::new(),
             pause: MIN_POLL_PAUSE,
@@ -218,7 +218,7 @@ impl Client {
     /// Reads one piece of output and reserves disk space for more.
     fn poll_once(&mut self, deadline: Option<Instant>) -> Result<PollResult, String> {
         // The error is a message.
-        let unreadable = |error: Unreadable| error.to_string();
+        let unreadable = |error: UnreadableFile| error.to_string();
         let (extent, then) = self.output_to_read(deadline).map_err(unreadable)?;
         if self.read_output(extent).map_err(unreadable)? {
             return Ok(PollResult::Read);
@@ -257,7 +257,7 @@ impl Client {
     fn output_to_read(
         &mut self,
         deadline: Option<Instant>,
-    ) -> Result<(Extent, AfterOutput), Unreadable> {
+    ) -> Result<(Extent, AfterOutput), UnreadableFile> {
         // After a deadline or an exit, later output must not delay that event.
         if let ClientLife::Over { status, extent } = self.life {
             let extent = match extent {
@@ -278,7 +278,7 @@ impl Client {
         Ok((extent, AfterOutput::Deadline))
     }
 
-    fn extent(&mut self) -> Result<Extent, Unreadable> {
+    fn extent(&mut self) -> Result<Extent, UnreadableFile> {
         // Stderr is measured first, so that stdout written before a line on stderr is also reported
         // before it.
         let stderr = self.stderr.length()?;
@@ -286,7 +286,7 @@ impl Client {
     }
 
     /// Reads one piece of output; returns whether there was any.
-    fn read_output(&mut self, extent: Extent) -> Result<bool, Unreadable> {
+    fn read_output(&mut self, extent: Extent) -> Result<bool, UnreadableFile> {
         let events = &mut self.events;
         if self.flood == Flood::NotSeen && extent.stdout.max(extent.stderr) > TRANSCRIPT_MAX {
             self.flood = Flood::Reported;

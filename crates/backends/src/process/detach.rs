@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 
 use super::child::{self, Child};
-use super::files::{Files, append};
+use super::files::{OutputFiles, append};
 use super::marker::MarkerList;
 use super::{Marker, command};
 
@@ -26,7 +26,7 @@ pub struct Background {
     /// The standard input of the process; empty for none.
     pub stdin: Vec<u8>,
     /// The output files; both may be the same file.
-    pub files: Files,
+    pub files: OutputFiles,
 }
 
 /// A detached process. It keeps running when this handle is dropped, and is reaped if it ends

@@ -13,13 +13,13 @@ use rustix::io::{Errno, ioctl_fionbio};
 
 /// The output files of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Files {
+pub struct OutputFiles {
     /// The transcript. The file beside it with the extension `pid` identifies the process.
     pub stdout: PathBuf,
     pub stderr: PathBuf,
 }
 
-impl Files {
+impl OutputFiles {
     /// Returns the files of the client that writes this transcript.
     pub fn for_turn(transcript: &Path) -> Self {
         Self { stdout: transcript.to_owned(), stderr: transcript.with_extension("stderr") }

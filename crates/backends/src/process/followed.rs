@@ -10,7 +10,7 @@ use super::files::{cause, open_to_read};
 /// The error of an existing file that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("could not read {}: {}", path.display(), cause(source))]
-pub struct Unreadable {
+pub struct UnreadableFile {
     pub path: PathBuf,
     pub source: io::Error,
 }
@@ -46,7 +46,7 @@ impl FollowedFile {
     }
 
     /// Returns the length of the file. If the file was truncated, reading continues at its new end.
-    pub(super) fn length(&mut self) -> Result<u64, Unreadable> {
+    pub(super) fn length(&mut self) -> Result<u64, UnreadableFile> {
         let length = self.file.metadata().map_err(self.unreadable())?.len();
         // Without this, output after a truncation would never be read.
         self.offset = self.offset.min(length);
@@ -58,7 +58,7 @@ impl FollowedFile {
         &mut self,
         end: u64,
         buffer: &'a mut [u8],
-    ) -> Result<&'a [u8], Unreadable> {
+    ) -> Result<&'a [u8], UnreadableFile> {
         let ahead = end.saturating_sub(self.offset);
         let room = usize::try_from(ahead).unwrap_or(usize::MAX).min(buffer.len());
         if room == 0 {
@@ -75,9 +75,9 @@ impl FollowedFile {
         Ok(&buffer[..length])
     }
 
-    fn unreadable(&self) -> impl FnOnce(io::Error) -> Unreadable {
+    fn unreadable(&self) -> impl FnOnce(io::Error) -> UnreadableFile {
         let path = self.path.clone();
-        |source| Unreadable { path, source }
+        |source| UnreadableFile { path, source }
     }
 
     /// Skips to the last `length` bytes before `end`.

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use super::{Process, Spec, outer_markers, spawn};
+use super::{RunningProcess, Spec, outer_markers, spawn};
 
 /// Starts a process; the error is a message for the user.
-pub(crate) async fn launch(spec: Spec) -> Result<Process, String> {
+pub(crate) async fn launch(spec: Spec) -> Result<RunningProcess, String> {
     // A program file that was just written may still be open for writing in a sibling between fork
     // and exec. The kernel then refuses with ETXTBSY, which passes within milliseconds: 20 tries of
     // 10 ms.
@@ -19,7 +19,7 @@ pub(crate) async fn launch(spec: Spec) -> Result<Process, String> {
     let mut tries = 0;
     loop {
         match spawn(&spec, outer_markers()) {
-            Ok(child) => return Ok(Process::new(child, spec.marker, spec.stdin)),
+            Ok(child) => return Ok(RunningProcess::new(child, spec.marker, spec.stdin)),
             Err(error) if is_busy(&error) && tries < TRIES => tries += 1,
             Err(error) => return Err(spawn_error_message(&spec, &error)),
         }

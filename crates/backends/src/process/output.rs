@@ -7,7 +7,7 @@ use super::STDERR_KEPT;
 /// Text that arrives in pieces. Bytes that are not UTF-8 become U+FFFD, exactly as if all bytes had
 /// arrived at once.
 #[derive(Debug, Default)]
-pub(super) struct Output {
+pub(super) struct ProcessOutput {
     text: String,
     /// The start of a character whose rest has not arrived: at most 3 bytes.
     unfinished: Vec<u8>,
@@ -18,7 +18,7 @@ pub(super) struct Output {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooLarge;
 
-impl Output {
+impl ProcessOutput {
     /// Returns the text, and whether it contained invalid UTF-8.
     pub(super) fn finish(mut self) -> (String, bool) {
         if !self.unfinished.is_empty() {
@@ -77,18 +77,18 @@ impl Output {
 
 /// The last bytes of a stream.
 #[derive(Debug)]
-pub(super) struct Tail {
+pub(super) struct OutputTail {
     bytes: Vec<u8>,
     length: usize,
 }
 
-impl Default for Tail {
+impl Default for OutputTail {
     fn default() -> Self {
         Self::of(STDERR_KEPT)
     }
 }
 
-impl Tail {
+impl OutputTail {
     /// Keeps this many bytes.
     pub(super) fn of(length: usize) -> Self {
         Self { bytes: Vec::new(), length }
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     fn in_pieces(bytes: &[u8], cuts: &[usize]) -> (String, bool) {
-        let mut output = Output::default();
+        let mut output = ProcessOutput::default();
         let mut from = 0;
         for cut in cuts.iter().copied().chain([bytes.len()]) {
             output.push(&bytes[from..cut], usize::MAX).unwrap();
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn limit_counts_the_kept_text() {
         let check = |pieces: &[&[u8]], limit, expected: &[Result<(), TooLarge>]| {
-            let mut output = Output::default();
+            let mut output = ProcessOutput::default();
             let found: Vec<_> = pieces.iter().map(|p| output.push(p, limit)).collect();
             assert_eq!(found, expected);
         };
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn the_tail_is_the_end_in_whole_characters() {
         let check = |pieces: &[&str], expected: &str| {
-            let mut tail = Tail::default();
+            let mut tail = OutputTail::default();
             for piece in pieces {
                 tail.push(piece.as_bytes());
             }

@@ -19,14 +19,14 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::child::Child;
-use super::output::{Output, Tail, TooLarge};
+use super::output::{OutputTail, ProcessOutput, TooLarge};
 use super::table::Identity;
 use super::tree::Tree;
-use super::{Input, LeftoverPolicy, Limits, Marker};
+use super::{LeftoverPolicy, Limits, Marker, ProcessStdin};
 
 /// A running process. Dropping it before its end kills its tree.
 #[derive(Debug)]
-pub struct Process {
+pub struct RunningProcess {
     id: i32,
     child: Child,
     tree: Tree,
@@ -36,8 +36,8 @@ pub struct Process {
     stdin: Option<(ChildStdin, Cursor<Vec<u8>>)>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
-    output: Output,
-    tail: Tail,
+    output: ProcessOutput,
+    tail: OutputTail,
     last_output: Instant,
     ended: bool,
 }
@@ -102,14 +102,14 @@ struct Buffers {
     stderr: Vec<u8>,
 }
 
-impl Process {
-    pub(super) fn new(mut child: Child, marker: Marker, input: Input) -> Self {
+impl RunningProcess {
+    pub(super) fn new(mut child: Child, marker: Marker, input: ProcessStdin) -> Self {
         let pid = child.pid();
         let (stdin, stdout, stderr) = child.pipes();
         let now = Instant::now();
         let bytes = match input {
-            Input::Null => Vec::new(),
-            Input::Bytes(bytes) => bytes,
+            ProcessStdin::Null => Vec::new(),
+            ProcessStdin::Bytes(bytes) => bytes,
         };
         Self {
             id: pid,
@@ -119,8 +119,8 @@ impl Process {
             stdin: stdin.map(|pipe| (pipe, Cursor::new(bytes))),
             stdout,
             stderr,
-            output: Output::default(),
-            tail: Tail::default(),
+            output: ProcessOutput::default(),
+            tail: OutputTail::default(),
             last_output: now,
             ended: false,
             child,
@@ -136,7 +136,7 @@ impl Process {
     pub async fn finish(mut self, limits: &Limits, cancel: &CancellationToken) -> FinishedProcess {
         let mut buffers =
             Buffers { stdout: Vec::with_capacity(64 * 1024), stderr: Vec::with_capacity(8 * 1024) };
-        self.tail = Tail::of(limits.stderr);
+        self.tail = OutputTail::of(limits.stderr);
         let end = loop {
             if let (Some((_, status)), None) = (self.exit, &self.stdout) {
                 self.drain_stderr(&mut buffers.stderr);
@@ -299,7 +299,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for RunningProcess {
     fn drop(&mut self) {
         if !self.ended {
             self.tree.kill_now();
@@ -344,7 +344,7 @@ async fn wait_until(due: Option<(Instant, Due)>) -> Due {
 async fn drain(
     stdout: &mut Option<ChildStdout>,
     stderr: &mut Option<ChildStderr>,
-    tail: &mut Tail,
+    tail: &mut OutputTail,
     buffers: &mut Buffers,
 ) -> Infallible {
     loop {

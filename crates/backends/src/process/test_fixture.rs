@@ -15,8 +15,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Client, Files, FinishedProcess, Grace, Inherit, Input, Limits, Marker, Process, Spec,
-    StreamEvent, leftovers, start, start_client,
+    Client, FinishedProcess, Grace, Inherit, Limits, Marker, OutputFiles, ProcessStdin,
+    RunningProcess, Spec, StreamEvent, leftovers, start, start_client,
 };
 
 pub(super) const LONG: Duration = Duration::from_mins(10);
@@ -66,8 +66,8 @@ impl Fixture {
         Marker::new(&self.nonce, &turn, 1)
     }
 
-    pub(super) fn files(&self) -> Files {
-        Files { stdout: self.path("turn.jsonl"), stderr: self.path("turn.err") }
+    pub(super) fn files(&self) -> OutputFiles {
+        OutputFiles { stdout: self.path("turn.jsonl"), stderr: self.path("turn.err") }
     }
 
     pub(super) fn spec(&self, bash: &str) -> Spec {
@@ -79,11 +79,11 @@ impl Fixture {
             set: Vec::new(),
             unset: Vec::new(),
             marker: self.marker(),
-            stdin: Input::Null,
+            stdin: ProcessStdin::Null,
         }
     }
 
-    pub(super) fn start(&self, bash: &str) -> Process {
+    pub(super) fn start(&self, bash: &str) -> RunningProcess {
         start(self.spec(bash)).unwrap()
     }
 

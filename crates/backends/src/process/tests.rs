@@ -82,7 +82,7 @@ async fn process_gets_directory_environment_and_input() {
     let spec = Spec {
         set: vec![("GIVEN".into(), "value".into())],
         unset: vec!["HOME".into()],
-        stdin: Input::Bytes(b"input".to_vec()),
+        stdin: ProcessStdin::Bytes(b"input".to_vec()),
         ..fixture.spec("pwd -P; echo $GIVEN ${HOME-none} $RAYMOND_TURN; cat; ps -o pgid= $$")
     };
     let process = start_within(spec, None).unwrap();
@@ -101,7 +101,7 @@ async fn input_of_any_size_may_stay_unread() {
     let bytes = vec![b'x'; 3 * 1024 * 1024];
     let check = async |bash: &str, expected: &str| {
         let fixture = Fixture::new();
-        let spec = Spec { stdin: Input::Bytes(bytes.clone()), ..fixture.spec(bash) };
+        let spec = Spec { stdin: ProcessStdin::Bytes(bytes.clone()), ..fixture.spec(bash) };
         let process = start(spec).unwrap();
         let ended = process.finish(&limits(PATIENT), &CancellationToken::new()).await;
         assert_eq!((ended.end, ended.text.trim()), (exit(0), expected));

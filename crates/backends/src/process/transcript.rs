@@ -8,9 +8,9 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use super::files::{Files, open_to_read};
-use super::followed::{FollowedFile, Unreadable};
-use super::output::Tail;
+use super::files::{OutputFiles, open_to_read};
+use super::followed::{FollowedFile, UnreadableFile};
+use super::output::OutputTail;
 use super::stream_event::StreamEvent;
 
 /// The longest line that is kept: 16 MiB. Clients put whole tool results into one line.
@@ -113,8 +113,8 @@ fn read_up_to(path: &Path, limit: u64, emit: &mut dyn FnMut(StreamEvent)) -> io:
 }
 
 /// Returns the end of a client's stderr, or an empty string if it cannot be read.
-pub fn last_errors(files: &Files) -> String {
-    let mut tail = Tail::default();
+pub fn last_errors(files: &OutputFiles) -> String {
+    let mut tail = OutputTail::default();
     let read = || {
         let file = open_to_read(&files.stderr)?;
         let length = file.metadata()?.len();
@@ -145,12 +145,12 @@ impl Transcript {
     }
 
     /// Returns the current length in bytes.
-    pub fn length(&mut self) -> Result<u64, Unreadable> {
+    pub fn length(&mut self) -> Result<u64, UnreadableFile> {
         self.file.length()
     }
 
     /// Emits the lines that were written since the last call. An unfinished line waits.
-    pub fn read_on(&mut self, emit: &mut dyn FnMut(StreamEvent)) -> Result<(), Unreadable> {
+    pub fn read_on(&mut self, emit: &mut dyn FnMut(StreamEvent)) -> Result<(), UnreadableFile> {
         // Up to the length at the start of the call: a client that writes faster than Raymond reads
         // must not keep it here.
         let end = self.file.length()?;
@@ -178,7 +178,7 @@ impl Transcript {
     }
 
     /// Emits the rest of a finished transcript.
-    pub fn finish(mut self, emit: &mut dyn FnMut(StreamEvent)) -> Result<(), Unreadable> {
+    pub fn finish(mut self, emit: &mut dyn FnMut(StreamEvent)) -> Result<(), UnreadableFile> {
         self.read_on(emit)?;
         if let Some(last) = self.lines.finish() {
             emit(last);

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 
 use raymond_core::agent::Location;
 use raymond_core::budget::Cost;
-use raymond_core::crayfish::{Key, StepId};
+use raymond_core::crayfish::{StepId, StepKey};
 use raymond_core::diagnostic::{Diagnostic, Place};
 use raymond_core::ids::StateName;
 use raymond_core::text::nearest;
 use raymond_core::time::{Span, Timestamp};
 
 use super::writes::Write;
-use crate::contract::Request;
+use crate::contract::PromptRequest;
 
 /// The key for all states without an entry, and for all further visits or turns.
 pub(super) const ANY: &str = "*";
@@ -127,7 +127,7 @@ impl Replies {
     }
 
     /// Returns the reply to a request. The error names the key without an entry.
-    pub(super) fn find(&self, request: &Request) -> Result<&ScriptedReply, String> {
+    pub(super) fn find(&self, request: &PromptRequest) -> Result<&ScriptedReply, String> {
         let own = self.agents.get(request.started.turn.agent.as_str());
         // An agent's own replies come before those for all agents.
         let mut sections = own.into_iter().chain([&self.states]);
@@ -142,7 +142,7 @@ impl Replies {
     }
 
     /// Returns where a reply is searched first.
-    fn locate(&self, request: &Request) -> String {
+    fn locate(&self, request: &PromptRequest) -> String {
         let (agent, location) = (request.started.turn.agent.as_str(), &request.location);
         let own = self.agents.get(agent).is_some_and(|section| entry(section, location).is_some());
         let name = location.stem();
@@ -169,7 +169,7 @@ impl Replies {
 
 /// Returns the position of a request: `main / REVIEW.md / visit 3 / turn 1`, or for a step `main /
 /// attempt 2 of verify`.
-pub(super) fn key(request: &Request) -> String {
+pub(super) fn key(request: &PromptRequest) -> String {
     let (agent, turn) = (&request.started.turn.agent, request.started.turn.turn);
     let count = request.count;
     match &request.location {
@@ -187,7 +187,7 @@ fn is_key_of(name: &str, state: &StateName) -> bool {
 
 /// Returns the step of a key with iterations: `verify` of `loop[2].verify`.
 fn step_in_loops(key: &str) -> Option<StepId> {
-    let key: Key = key.parse().ok()?;
+    let key: StepKey = key.parse().ok()?;
     (!key.iterations.is_empty()).then_some(key.step)
 }
 
@@ -203,7 +203,7 @@ fn entry<'a>(section: &'a Section, location: &Location) -> Option<&'a Entry> {
 
 impl Entry {
     /// Returns the attempts for a turn.
-    fn attempts(&self, request: &Request) -> Option<&Attempts> {
+    fn attempts(&self, request: &PromptRequest) -> Option<&Attempts> {
         // A step is entered once under its key but may be asked repeatedly, so its list counts the
         // questions instead of the visits.
         if let Location::State(_) = request.location {

@@ -14,7 +14,7 @@ use super::*;
 use crate::conformance::{self, Harness, Situation, planned};
 use crate::contract::StartedTurn;
 
-fn request(agent: &str, state: &str, visit: u32, turn: u32) -> Request {
+fn request(agent: &str, state: &str, visit: u32, turn: u32) -> PromptRequest {
     let started = StartedTurn {
         nonce: "c0ffee".into(),
         turn: TurnId { agent: agent.into(), visit: 40 + visit, turn },
@@ -31,7 +31,7 @@ fn request(agent: &str, state: &str, visit: u32, turn: u32) -> Request {
         Some(_) => StateName::new(state).into(),
         None => Location::Step(state.parse().unwrap()),
     };
-    Request {
+    PromptRequest {
         started,
         location,
         count: visit,
@@ -51,7 +51,7 @@ fn client(yaml: &str) -> Scripted {
     Scripted::new(Replies::parse("replies.yaml", yaml).unwrap())
 }
 
-async fn ask(client: &Scripted, request: Request) -> Answer {
+async fn ask(client: &Scripted, request: PromptRequest) -> Answer {
     client.answer(request, TurnObserver::silent(CancellationToken::new())).await
 }
 
@@ -168,7 +168,7 @@ x: [first, second]
 async fn expectation_of_step_shows_its_own_prompt() {
     let client = client("v: { text: x, expect: patch }");
     let prompt = "Answer in JSON.\n{ \"instructions\": \"Look.\" }".to_owned();
-    let request = Request { prompt, ..request("main", "v", 1, 1) };
+    let request = PromptRequest { prompt, ..request("main", "v", 1, 1) };
     let why = "main / attempt 1 of v expects \"patch\" in the prompt, which is \
                \"{ \"instructions\": \"Look.\" }\"";
     assert_eq!(ask(&client, request).await, not_started(why, 0));
@@ -387,7 +387,7 @@ fn diagnostics_name_the_file() {
 }
 
 #[test]
-fn mistyped_state_is_an_error_another_one_a_warning() {
+fn mistyped_state_is_an_error_another_a_warning() {
     let yaml = "START: x\nREVEIW: x\nFIX.md: x\n'*': x\nagents: { main: { BANANA: x } }";
     let replies = Replies::parse("r.yaml", yaml).unwrap();
     let states = ["START.md", "REVIEW.md", "FIX.md"].map(StateName::from);
@@ -456,7 +456,7 @@ impl<B: Backend> Harness for OnBench<B> {
         &self.0
     }
 
-    fn request(&self, situation: Situation) -> Request {
+    fn request(&self, situation: Situation) -> PromptRequest {
         let state = match situation {
             Situation::Replies | Situation::Complies | Situation::NeverComplies => "REPLIES.md",
             Situation::SpendsTooMuch => "CAPPED.md",
@@ -495,7 +495,7 @@ impl Backend for Careless {
         ]
     }
 
-    fn answer(&self, request: Request, _: TurnObserver) -> AnswerFuture<'_> {
+    fn answer(&self, request: PromptRequest, _: TurnObserver) -> AnswerFuture<'_> {
         let count = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let cost = match request.started.cap {
             Some(_) => Cost::Unknown,

@@ -8,7 +8,7 @@ use crate::completion;
 
 /// The directories that are searched for schemas.
 #[derive(Debug, Args, Default, Clone)]
-pub(crate) struct Schemas {
+pub(crate) struct SchemaPathFlags {
     /// Search this directory of the workspace for `$ref: "Name"` (repeatable)
     #[arg(long = "schema-path", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) paths: Vec<String>,
@@ -40,7 +40,7 @@ pub(crate) enum CrayfishCommand {
     Validate(Validate),
     /// Print the JSON Schema of documents, requests or replies
     #[command(after_help = "Example:\n  raymond crayfish schema > flow.schema.json")]
-    Schema(Schema),
+    Schema(SchemaFlags),
     /// Show a document as a plan: steps, their order and their limits
     #[command(after_help = "Example:\n  raymond crayfish explain flow.json")]
     Explain(Explain),
@@ -52,7 +52,7 @@ pub(crate) struct Validate {
     #[arg(required = true, value_name = "FILE", add = completion::document())]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) schemas: Schemas,
+    pub(crate) schemas: SchemaPathFlags,
     /// Look for schema directories in this directory [default: .]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
@@ -62,7 +62,7 @@ pub(crate) struct Validate {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Schema {
+pub(crate) struct SchemaFlags {
     /// Choose the kind of value
     #[arg(value_name = "WHAT", default_value = "document", hide_possible_values = false)]
     pub(crate) of: SchemaKind,
@@ -84,7 +84,7 @@ pub(crate) struct Explain {
     #[arg(value_name = "FILE", add = completion::document())]
     pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) schemas: Schemas,
+    pub(crate) schemas: SchemaPathFlags,
     /// Look for schema directories in this directory [default: .]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,

@@ -40,7 +40,7 @@ pub(crate) struct Show {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct ListFlags {
     /// List only runs with this status (can be repeated)
     #[arg(long, value_name = "STATUS", value_parser = Status::WORDS)]
     pub(crate) status: Vec<String>,
@@ -85,7 +85,7 @@ pub(crate) struct Logs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Cost {
+pub(crate) struct CostFlags {
     /// Name the run: id, unique prefix or @last [default: all runs]
     #[arg(add = completion::any_run())]
     pub(crate) run: Option<String>,

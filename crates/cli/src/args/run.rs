@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
 
-use super::Schemas;
+use super::SchemaPathFlags;
 use crate::completion;
 use crate::config::{Layer, count_from_one, with_unchanged_default};
 
@@ -54,15 +54,15 @@ pub(crate) struct NewRunFlags {
 
 /// The flags that only documents of steps have.
 #[derive(Debug, Args, Default)]
-pub(crate) struct Steps {
+pub(crate) struct StepsFlags {
     #[command(flatten)]
-    pub(crate) schemas: Schemas,
+    pub(crate) schemas: SchemaPathFlags,
     /// Run the steps of a document in this directory [default: .]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
 }
 
-impl Steps {
+impl StepsFlags {
     /// Returns the directory in which steps run.
     pub(crate) fn workspace(&self) -> &Path {
         self.workspace.as_deref().unwrap_or_else(|| Path::new("."))
@@ -70,7 +70,7 @@ impl Steps {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct RunFlags {
     /// Run this state, directory, .zip or document of steps (.json)
     ///
     /// A bare name also finds a workflow in `workflows/`. Without a name, `run` lists workflows.
@@ -91,7 +91,7 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) unpinned: bool,
     #[command(flatten, next_help_heading = "Documents of steps")]
-    pub(crate) steps: Steps,
+    pub(crate) steps: StepsFlags,
     /// Set only by `ralph`, which starts a run with these flags.
     #[arg(skip)]
     pub(crate) max_iterations: Option<u32>,
@@ -110,7 +110,7 @@ pub(crate) struct Run {
     mut_arg("on_lost_session", |flag| flag.hide(true)),
     mut_arg("vars", |flag| flag.help("Set a template variable"))
 )]
-pub(crate) struct Ralph {
+pub(crate) struct RalphFlags {
     /// Repeat this prompt (.md); Raymond reads it for each iteration
     #[arg(add = completion::prompt())]
     pub(crate) prompt: PathBuf,
@@ -144,7 +144,7 @@ pub(crate) struct Ralph {
 #[derive(Debug, Args)]
 #[command(mut_args(with_unchanged_default))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-pub(crate) struct Resume {
+pub(crate) struct ResumeFlags {
     /// Name the run: id, prefix or @last [default: the only unfinished one]
     #[arg(add = completion::unfinished_run())]
     pub(crate) run: Option<String>,

@@ -13,7 +13,7 @@ use raymond_core::prices::Prices;
 use raymond_core::run::requirements::{PromptsByBackend, listed};
 use raymond_core::run::turn_spec::Extras;
 use raymond_core::run::{Permissions, Settings};
-use raymond_core::workflow::{Frontmatter, Mark, Reachability, State};
+use raymond_core::workflow::{Frontmatter, FrontmatterPart, Reachability, State};
 
 /// Returns the unsupported options. Missing capabilities are reported by `Requirements` instead.
 pub(crate) fn unsupported_options(
@@ -24,7 +24,7 @@ pub(crate) fn unsupported_options(
     for state in reachable.prompts() {
         let options = Options::of_state(settings, &state.front);
         for (key, problem) in options.unsupported(settings.real_backend_of(&state.front), &prices) {
-            found.push(reachable.marked(problem, state, Mark::Key(key)));
+            found.push(reachable.marked(problem, state, FrontmatterPart::Key(key)));
         }
     }
     let answered = PromptsByBackend::of(reachable, |state| settings.real_backend_of(&state.front));

@@ -11,7 +11,7 @@ use raymond_core::run::{Event, Record};
 use raymond_core::time::Timestamp;
 use raymond_core::view::run_view::OpenQuestion;
 use raymond_core::view::words::{options_words, preview};
-use raymond_core::view::{Owner, Status, Waiting};
+use raymond_core::view::{OwnerState, Status, Waiting};
 use raymond_engine::clock;
 use raymond_engine::inspect::Inspection;
 use raymond_engine::observe;
@@ -162,8 +162,8 @@ fn give(
         return Ok(0);
     }
     match seen.status {
-        Status::Waiting(Waiting::Person, Owner::Gone)
-        | Status::Waiting(Waiting::Time(_) | Waiting::Retry(_) | Waiting::Quota(_), Owner::Gone) => {
+        Status::Waiting(Waiting::Person, OwnerState::Gone)
+        | Status::Waiting(Waiting::Time(_) | Waiting::Retry(_) | Waiting::Quota(_), OwnerState::Gone) => {
             resume::resume_run(project, run, &ResumeOptions::from_answer(flags, &Layer::default()))
         }
         _ => {

@@ -1,7 +1,7 @@
 //! `raymond attach`: follows a run that another process drives, without changing it.
 
 use raymond_core::run::Phase;
-use raymond_core::view::{self, Owner, Status};
+use raymond_core::view::{self, OwnerState, Status};
 use raymond_engine::feed::{Followed, POLL_INTERVAL, RunFollower, RunWatcher as _};
 use raymond_engine::inspect::Inspection;
 use tokio::runtime::Runtime;
@@ -9,6 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::Attach;
 use crate::console::{Console, Interrupt};
+use crate::exit_code;
 use crate::failure::Failure;
 use crate::runs;
 use crate::status_summary::StatusSummary;
@@ -42,10 +43,10 @@ pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
         let Some((seen, status)) = followed? else {
             crate::say!("{run} continues without being watched; to stop it: raymond stop {run}");
             // 130, as for any program that Ctrl-C ends, although the run itself was not stopped.
-            return Ok(Status::Stopped.exit_code());
+            return Ok(exit_code::of_run(Status::Stopped));
         };
         report(&seen.head, status, &project.blobs(&project.paths(&run)), &said)?;
-        Ok(status.exit_code())
+        Ok(exit_code::of_run(status))
     })
 }
 
@@ -67,6 +68,6 @@ async fn follow(
     }
     let seen = follower.into_seen();
     // `poll` returns `Over` for an owner that is gone, and an ended run needs none.
-    let status = view::status(&seen.head.run, Owner::Gone);
+    let status = view::status(&seen.head.run, OwnerState::Gone);
     Ok((seen, status))
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use raymond_backends::process::{self, Background, Detached, Files};
+use raymond_backends::process::{self, Background, Detached, OutputFiles};
 use raymond_core::ids::RunId;
 use raymond_core::run::{Event, Record};
 use raymond_core::time::Timestamp;
@@ -25,6 +25,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::{BackgroundFlags, OutputFlags};
 use crate::command_line;
+use crate::exit_code;
 use crate::failure::{ENVIRONMENT, Failure};
 use crate::interrupts::{self, SignalOwner};
 use crate::runs;
@@ -109,7 +110,7 @@ pub(crate) fn start(
         if interrupted {
             crate::say!("the run continues in the background; to stop it: raymond stop {run}");
         }
-        return Ok(if interrupted { Status::Stopped.exit_code() } else { 0 });
+        return Ok(if interrupted { exit_code::of_run(Status::Stopped) } else { 0 });
     };
     match log_since(&log, log_length).trim_end() {
         "" => crate::say!("raymond: {run} did not start and printed nothing: {status}"),
@@ -149,7 +150,7 @@ fn background(run: &RunId, log: &Path, stdin: Vec<u8>) -> Result<Background, Fai
         arguments: command.chain(run_flag).chain(words).collect(),
         cwd: std::env::current_dir().map_err(start_failure)?,
         stdin,
-        files: Files { stdout: log.to_owned(), stderr: log.to_owned() },
+        files: OutputFiles { stdout: log.to_owned(), stderr: log.to_owned() },
     })
 }
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::args::Config;
-use crate::config::{self, Row};
+use crate::config::{self, SettingRow};
 use crate::failure::Failure;
 use crate::json::VERSION;
 use crate::runs;
@@ -26,6 +26,6 @@ pub(crate) fn config(flags: &Config) -> Result<u8, Failure> {
 }
 
 /// `max_parallel         8                        raymond.toml:3`
-fn line(Row { key, text, origin, .. }: &Row) -> String {
+fn line(SettingRow { key, text, origin, .. }: &SettingRow) -> String {
     format!("{key:<20} {:<24} {origin}\n", sanitized(text))
 }

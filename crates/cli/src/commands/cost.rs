@@ -17,7 +17,7 @@ use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
 use serde_json::json;
 
-use crate::args::{Cost, CostBy};
+use crate::args::{CostBy, CostFlags};
 use crate::deleted_costs::{self, DeletedCosts};
 use crate::failure::Failure;
 use crate::runs;
@@ -25,7 +25,7 @@ use crate::sanitize::sanitized;
 
 use super::{print_json, print_text};
 
-pub(crate) fn cost(flags: &Cost) -> Result<u8, Failure> {
+pub(crate) fn cost(flags: &CostFlags) -> Result<u8, Failure> {
     let project = runs::project()?;
     let query = CostQuery {
         by: match (flags.by, &flags.run) {

@@ -14,6 +14,7 @@ use raymond_core::view::Status;
 use raymond_engine::inspect::Inspection;
 
 use crate::args::Demo;
+use crate::exit_code;
 use crate::failure::Failure;
 
 use binary::Binary;
@@ -44,7 +45,7 @@ pub(crate) fn demo(flags: &Demo) -> Result<u8, Failure> {
         }
         None => {
             demo.remove()?;
-            return Ok(Status::Interrupted.exit_code());
+            return Ok(exit_code::of_run(Status::Interrupted));
         }
     }
     Ok(0)

@@ -10,7 +10,7 @@ mod runs;
 
 use std::fmt::Write as _;
 
-use crate::health::{Finding, Mark, worst};
+use crate::health::{Finding, HealthMark, worst};
 use anstyle::{AnsiColor, Style};
 use raymond_engine::project::Project;
 use serde_json::json;
@@ -40,8 +40,8 @@ pub(crate) fn doctor(flags: &Doctor) -> Result<u8, Failure> {
     Ok(match worst(&findings) {
         // A warning does not prevent runs, so a script that checks the machine must not fail for
         // it.
-        Mark::Ok | Mark::Warn => 0,
-        Mark::Fail => ENVIRONMENT,
+        HealthMark::Ok | HealthMark::Warn => 0,
+        HealthMark::Fail => ENVIRONMENT,
     })
 }
 
@@ -66,9 +66,9 @@ fn lines(finding: &Finding) -> String {
     const INDENT: &str = "\n                 ";
     let Finding { check, mark, text, remedy } = finding;
     let style = match mark {
-        Mark::Ok => AnsiColor::Green.on_default(),
-        Mark::Warn => AnsiColor::Yellow.on_default(),
-        Mark::Fail => AnsiColor::Red.on_default().bold(),
+        HealthMark::Ok => AnsiColor::Green.on_default(),
+        HealthMark::Warn => AnsiColor::Yellow.on_default(),
+        HealthMark::Fail => AnsiColor::Red.on_default().bold(),
     };
     let style = if is_coloured() { style } else { Style::new() };
     let text = sanitized(text).replace('\n', INDENT);

@@ -12,12 +12,13 @@ use tokio::runtime::Runtime;
 use crate::args::OutputFlags;
 use crate::config::Layer;
 use crate::console::Console;
+use crate::exit_code;
 use crate::failure::Failure;
 use crate::interrupts::{self, SignalOwner};
 use crate::known_projects;
 
 use super::finish::finish;
-use super::report::{exit_code, report};
+use super::report::report;
 
 /// Drives an owned run to its end and reports how it ended.
 pub(super) fn drive(
@@ -38,7 +39,7 @@ pub(super) fn drive(
         let driven = driven.map_err(|error| with_resume_hint(error.into(), &run))?;
         let DriveOutcome { head, status, signal } = driven;
         report(&head, status, &blobs, &said)?;
-        Ok(exit_code(status, signal))
+        Ok(exit_code::of_driven_run(status, signal))
     })
 }
 

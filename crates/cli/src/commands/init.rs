@@ -25,8 +25,8 @@ use crate::sanitize::sanitized;
 use crate::{config, known_projects, runs, terminal};
 
 use super::{print_json, print_text};
-use client::Client;
-use detect::{Detected, Git, Offer, Tool};
+use client::DetectedClient;
+use detect::{Detected, DetectedOffer, DetectedTool, Git};
 use directory::Directory;
 use files::example_files;
 use scaffold::Scaffold;
@@ -79,7 +79,7 @@ fn scaffold(flags: &Init) -> Result<(), Failure> {
         |error| Failure::environment(format!("could not list {}: {error}", here.display()));
     let found = Detected::of(&listing::read(&here).map_err(unlisted)?);
     let directory = Directory::named(flags, directory::DEFAULT)?;
-    let scaffold = Scaffold::new(&found, &directory.name, Client::configured());
+    let scaffold = Scaffold::new(&found, &directory.name, DetectedClient::configured());
     let files = scaffold.files();
     directory.check_free(&files, flags)?;
     directory.write(&files, flags)?;
@@ -171,17 +171,17 @@ fn found_text(found: &Detected) -> String {
     format!("found\n  {}\n", lines.join("\n  "))
 }
 
-fn tool_line(tool: &Tool) -> String {
+fn tool_line(tool: &DetectedTool) -> String {
     let offer = match &tool.offer {
-        Offer::Commands { .. } => {
+        DetectedOffer::Commands { .. } => {
             tool.commands().map(|command| command.line).collect::<Vec<_>>().join(", ")
         }
-        Offer::Nothing(why) => (*why).to_owned(),
+        DetectedOffer::Nothing(why) => (*why).to_owned(),
     };
     format!("{}: {offer}", sanitized(&tool.file))
 }
 
-fn tool(tool: &Tool) -> serde_json::Value {
+fn tool(tool: &DetectedTool) -> serde_json::Value {
     let commands: Vec<&str> = tool.commands().map(|command| command.line).collect();
     json!({ "file": tool.file, "commands": commands })
 }

@@ -12,7 +12,7 @@ use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
 use serde_json::json;
 
-use crate::args::List;
+use crate::args::ListFlags;
 use crate::failure::{Failure, no_runs_in};
 use crate::known_projects::{self, KnownProjects};
 use crate::local_time::{age, between, date_time};
@@ -24,7 +24,7 @@ use crate::{json as shapes, runs, terminal};
 
 use super::{print_json, print_text};
 
-pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
+pub(crate) fn list(flags: &ListFlags) -> Result<u8, Failure> {
     let now = clock::now();
     let mut listing =
         if flags.all { of_all_projects(flags, now)? } else { of_project(flags, now)? };
@@ -59,7 +59,7 @@ struct Listing {
     problems: Vec<String>,
 }
 
-fn of_project(flags: &List, now: Timestamp) -> Result<Listing, Failure> {
+fn of_project(flags: &ListFlags, now: Timestamp) -> Result<Listing, Failure> {
     let project = runs::project()?;
     let mut listing = Listing::default();
     let all = runs::read_all(&project)?;
@@ -71,7 +71,7 @@ fn of_project(flags: &List, now: Timestamp) -> Result<Listing, Failure> {
 }
 
 /// Reads one project after the other, because the journals of all may not fit into memory.
-fn of_all_projects(flags: &List, now: Timestamp) -> Result<Listing, Failure> {
+fn of_all_projects(flags: &ListFlags, now: Timestamp) -> Result<Listing, Failure> {
     let KnownProjects { projects, problems } = known_projects::registered_and_current()?;
     let mut listing = Listing { problems, ..Listing::default() };
     let mut is_empty = true;
@@ -104,7 +104,7 @@ fn unlisted(unreadable: &[RunId], never_started: &[RunId]) -> impl Iterator<Item
 
 impl Listing {
     /// Adds the runs of a project that match the filters.
-    fn add(&mut self, project: &Project, looks: &[Inspection], flags: &List, now: Timestamp) {
+    fn add(&mut self, project: &Project, looks: &[Inspection], flags: &ListFlags, now: Timestamp) {
         self.is_any_readable |= !looks.is_empty();
         let is_wanted = |look: &&Inspection| {
             flags.status.is_empty()
@@ -134,7 +134,7 @@ impl ListedRun {
         Self { summary, project: directory.display().to_string(), workflow, view }
     }
 
-    fn matches(&self, flags: &List, now: Timestamp) -> bool {
+    fn matches(&self, flags: &ListFlags, now: Timestamp) -> bool {
         let is_young = |span: &Span| between(self.view.totals.started_at, now).0 <= span.0;
         let is_wanted = |wanted: &String| is_of(&self.workflow, wanted);
         flags.since.as_ref().is_none_or(is_young) && flags.workflow.as_ref().is_none_or(is_wanted)
@@ -146,7 +146,6 @@ impl ListedRun {
         object
     }
 
-    /// Returns the cell of a column.
     fn cell(&self, column: Column, now: Timestamp) -> String {
         let started = self.view.totals.started_at;
         match column {
@@ -223,7 +222,7 @@ impl Column {
     }
 
     /// Returns the columns to show, from left to right.
-    fn shown(flags: &List) -> Vec<Self> {
+    fn shown(flags: &ListFlags) -> Vec<Self> {
         /// Columns of a terminal that has room for every column and most reasons.
         const WIDE: usize = 120;
         let is_narrow = std::io::stdout().is_terminal() && terminal::width() < WIDE;
@@ -262,7 +261,7 @@ mod tests {
     use super::is_of;
 
     #[test]
-    fn workflow_is_found_by_the_end_of_its_path() {
+    fn end_of_a_path_finds_its_workflow() {
         let check = |wanted: &str, expected: bool| {
             assert_eq!(is_of("flows/review.zip", wanted), expected, "{wanted}");
         };

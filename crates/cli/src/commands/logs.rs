@@ -20,7 +20,7 @@ use raymond_core::text::nearest;
 use raymond_core::view::attempt::{Attempt, How};
 use raymond_core::view::{RunView, ViewEvent};
 use raymond_engine::inspect::Inspection;
-use raymond_engine::prompts::{Prompts, PromptsError, prompts};
+use raymond_engine::prompts::{PromptsError, RenderedPrompts, prompts};
 use raymond_store::{Blobs, RunPaths};
 
 use crate::args::Logs;
@@ -28,8 +28,8 @@ use crate::failure::Failure;
 use crate::{backends, runs};
 
 use follow::TurnFollower;
-use item::{Kind, LogItem};
-use page::{Page, Shape, Stop};
+use item::{ItemKind, LogItem};
+use page::{Page, PageShape, PageStop};
 
 pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     let project = runs::project()?;
@@ -42,14 +42,15 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
         flags.wanted().check(&run, &turns_seen)?;
     }
     let shape = match (flags.json, flags.raw) {
-        (true, _) => Shape::Json,
-        (false, true) => Shape::Raw,
-        (false, false) => Shape::Text,
+        (true, _) => PageShape::Json,
+        (false, true) => PageShape::Raw,
+        (false, false) => PageShape::Text,
     };
     let paths = project.paths(&run);
     let blobs = project.blobs(&paths);
     let uses_only_replies = backends::uses_only_replies(&seen.head.run.settings);
-    let prompts = if flags.prompts { sent_prompts(&seen, &blobs, &paths)? } else { Prompts::new() };
+    let prompts =
+        if flags.prompts { sent_prompts(&seen, &blobs, &paths)? } else { RenderedPrompts::new() };
     let source = Source { paths, blobs, uses_only_replies, prompts };
     let mut page = Page::new(shape, seen.head.ledger.naming());
     let printed = if flags.follow {
@@ -71,8 +72,8 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     match printed {
         Ok(()) => page.explain_empty(&run),
         // A closed stdout means that the reader has seen enough, which is not an error.
-        Err(Stop::ReaderGone) => {}
-        Err(Stop::Failed(failure)) => return Err(failure),
+        Err(PageStop::ReaderGone) => {}
+        Err(PageStop::Failed(failure)) => return Err(failure),
     }
     Ok(0)
 }
@@ -225,11 +226,15 @@ struct Source {
     /// Whether replies stand in for the clients, which then leave no transcripts.
     uses_only_replies: bool,
     /// The prompts to print; empty without `--prompts`.
-    prompts: Prompts,
+    prompts: RenderedPrompts,
 }
 
 /// Returns the prompts of a run.
-fn sent_prompts(seen: &Inspection, blobs: &Blobs, paths: &RunPaths) -> Result<Prompts, Failure> {
+fn sent_prompts(
+    seen: &Inspection,
+    blobs: &Blobs,
+    paths: &RunPaths,
+) -> Result<RenderedPrompts, Failure> {
     let records = runs::records(seen).map(|record| record.map_err(PromptsFailure::Read));
     prompts(records, blobs, paths).map_err(|failure| match failure {
         PromptsFailure::Read(failure) => failure,
@@ -253,11 +258,11 @@ impl From<PromptsError> for PromptsFailure {
 
 impl Source {
     /// Prints a whole turn.
-    fn print(&self, turn: &LoggedTurn, page: &mut Page) -> Result<(), Stop> {
+    fn print(&self, turn: &LoggedTurn, page: &mut Page) -> Result<(), PageStop> {
         page.begin(&turn.attempt)?;
         let Attempt { turn: id, number, .. } = &turn.attempt;
         if let Some(prompt) = self.prompts.get(&TurnAttempt { turn: id.clone(), number: *number }) {
-            page.item(&LogItem::new(Kind::Prompt, prompt))?;
+            page.item(&LogItem::new(ItemKind::Prompt, prompt))?;
         }
         self.words(turn, page)?;
         page.end()

@@ -11,7 +11,7 @@ use raymond_core::ids::RunId;
 use raymond_engine::call::{CallChannels, RawRequest, Tool, Workspaces};
 use raymond_engine::project::Project;
 use raymond_engine::runner::{Signal, Signals};
-use raymond_mcp::{Host, Server, http, stdio};
+use raymond_mcp::{Server, ToolHost, http, stdio};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +27,7 @@ struct CrayfishHost {
     tool: Tool,
 }
 
-impl Host for CrayfishHost {
+impl ToolHost for CrayfishHost {
     fn call(&self, sent: RawRequest, channels: CallChannels) -> CallReply {
         // The runtime of the server has one thread, which serves the connection meanwhile, so each
         // call brings a runtime of its own.

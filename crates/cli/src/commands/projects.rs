@@ -10,7 +10,7 @@ use raymond_core::time::Timestamp;
 use raymond_engine::project::Project;
 use raymond_engine::{clock, inspect};
 use raymond_store::ProjectRegistry;
-use raymond_store::disk::Files;
+use raymond_store::disk::RealDisk;
 use serde_json::json;
 
 use crate::args::{AddProject, ForgetProject, Projects, ProjectsCommand};
@@ -118,7 +118,7 @@ fn add(flags: &AddProject) -> Result<(), Failure> {
     }
     let project = Project::locate(directory.as_ref())?;
     let directory = absolute(project.root.project())?;
-    registry()?.add(&Files, &directory, clock::now().0)?;
+    registry()?.add(&RealDisk, &directory, clock::now().0)?;
     crate::say!("registered {}", below_home(directory.as_ref()));
     Ok(())
 }
@@ -127,7 +127,7 @@ fn forget(flags: &ForgetProject) -> Result<(), Failure> {
     let registry = registry()?;
     for directory in known_projects::meant_directories(&flags.directory) {
         let Some(name) = directory.to_str() else { continue };
-        if registry.forget(&Files, name)? {
+        if registry.forget(&RealDisk, name)? {
             crate::say!("forgot {}; its runs are kept", below_home(&directory));
             crate::say!(
                 "a new run registers it again, unless its raymond.toml has registry = false"

@@ -23,14 +23,14 @@ use crate::local_time::date_time;
 use crate::runs;
 
 use super::{cost, print_json, print_text};
-use plan::{Plan, RunToDelete};
+use plan::{PrunePlan, RunToDelete};
 
 pub(crate) fn prune(flags: &Prune) -> Result<u8, Failure> {
     let project = runs::project()?;
     let mut plan = if flags.runs.is_empty() {
-        Plan::by_age(&project, flags.rule(), clock::now())?
+        PrunePlan::by_age(&project, flags.rule(), clock::now())?
     } else {
-        Plan::of_named(&project, &flags.runs)?
+        PrunePlan::of_named(&project, &flags.runs)?
     };
     let mut trouble = None;
     if !flags.dry_run {
@@ -65,7 +65,7 @@ pub(crate) fn prune(flags: &Prune) -> Result<u8, Failure> {
 
 /// Deletes the planned runs, and keeps only deleted ones in the plan. Returns the first failure and
 /// prints the others.
-fn carry_out(project: &Project, plan: &mut Plan) -> Option<Failure> {
+fn carry_out(project: &Project, plan: &mut PrunePlan) -> Option<Failure> {
     let mut trouble: Option<Failure> = None;
     plan.to_delete.retain(|run_to_delete| {
         // `discard` compares the number of records under the lock: a run that continued since the
@@ -129,7 +129,7 @@ fn line(verb: &str, run_to_delete: &RunToDelete) -> String {
 }
 
 /// Prints the totals, and how to delete more.
-fn report(plan: &Plan, flags: &Prune) {
+fn report(plan: &PrunePlan, flags: &Prune) {
     let total = bytes(plan.to_delete.iter().map(|run_to_delete| run_to_delete.size).sum());
     match (plan.to_delete.len() as u64, flags.dry_run) {
         (0, _) => crate::say!("nothing to delete"),
@@ -158,7 +158,7 @@ fn runs_are(many: u64, what: &str) -> String {
     format!("{} {is}", counted(many, &format!("{what}run")))
 }
 
-fn object(plan: &Plan, flags: &Prune) -> serde_json::Value {
+fn object(plan: &PrunePlan, flags: &Prune) -> serde_json::Value {
     let deleted = plan.to_delete.iter().map(|run_to_delete| {
         json!({
             "run_id": run_to_delete.run, "status": run_to_delete.status, "bytes": run_to_delete.size,

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use raymond_core::run::{Program, Ralph as Loop};
 
-use crate::args::{Ralph, Run};
+use crate::args::{RalphFlags, RunFlags};
 use crate::config::Layer;
 use crate::failure::Failure;
 use crate::{probe, runtime};
 
 use super::run;
 
-pub(crate) fn ralph(flags: Ralph) -> Result<u8, Failure> {
+pub(crate) fn ralph(flags: RalphFlags) -> Result<u8, Failure> {
     if flags.input.is_some() {
         return Err(Failure::usage("--input would reach only the first iteration")
             .hint("use --var K=V, which reaches every iteration as {{K}}"));
@@ -35,11 +35,11 @@ pub(crate) fn ralph(flags: Ralph) -> Result<u8, Failure> {
         return Err(Failure::usage(format!("{flag} has no effect on a loop: {why}")));
     }
     let program = Loop { until: flags.until };
-    let flags = Run {
+    let flags = RunFlags {
         workflow: flags.prompt,
         creation: flags.creation,
         input: None,
-        steps: crate::args::Steps::default(),
+        steps: crate::args::StepsFlags::default(),
         // Unlike `run`: a user of a loop improves the prompt while it runs.
         unpinned: !flags.pinned,
         max_iterations: flags.max_iterations,

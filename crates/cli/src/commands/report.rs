@@ -8,7 +8,6 @@ use std::io::stderr;
 use raymond_core::budget::Micros;
 use raymond_core::view::{RunView, Status};
 use raymond_engine::driver::Head;
-use raymond_engine::runner::Signal;
 use raymond_store::Blobs;
 
 use crate::args::OutputFlags;
@@ -59,16 +58,6 @@ fn print_result(
         // With `--events`, stdout contains only lines of JSON.
         (false, true) => Ok(()),
         (false, false) => result::print_main(head, place.status, blobs),
-    }
-}
-
-/// Returns the exit code of a run that ended here.
-pub(super) const fn exit_code(status: Status, signal: Option<Signal>) -> u8 {
-    match (status, signal) {
-        // 128 and the number of the signal. SIGINT needs no row, because `Stopped` is 130 already.
-        (Status::Stopped | Status::Interrupted, Some(Signal::Terminate)) => 143,
-        (Status::Stopped | Status::Interrupted, Some(Signal::HangUp)) => 129,
-        (status, _) => status.exit_code(),
     }
 }
 

@@ -30,7 +30,7 @@ use raymond_engine::project::Project;
 use raymond_store::journal::{self, Tail};
 use raymond_store::lock::Takeover;
 
-use crate::args::{OutputFlags, Resume};
+use crate::args::{OutputFlags, ResumeFlags};
 use crate::backends::{self, UsableBackends};
 use crate::console::{Console, Interrupt};
 use crate::failure::{Failure, print_diagnostics};
@@ -42,7 +42,7 @@ use super::background::{self, DriveMode};
 use super::drive::{drive, register};
 use super::{print_json, print_text};
 use already_ended::{after_rewind, end_cancelled, is_done, report_if_over};
-use edits::{EditDecision, Edits, decide_edits};
+use edits::{EditDecision, ResumeEdits, decide_edits};
 use preflight::{
     Definitions, check_budget_left, check_cap, check_iterations, check_requirements,
     price_change_note, usable,
@@ -50,7 +50,7 @@ use preflight::{
 
 pub(crate) struct ResumeOptions<'a> {
     plan: bool,
-    edits: Edits,
+    edits: ResumeEdits,
     how: OpenOptions,
     /// Variables of the document, as typed.
     vars: &'a [String],
@@ -128,11 +128,11 @@ impl ResumeOptions<'_> {
 
 impl<'a> ResumeOptions<'a> {
     /// Returns the options of `run --or-resume`.
-    pub(super) fn from_run(flags: &'a crate::args::Run, texts: &GivenTexts) -> Self {
+    pub(super) fn from_run(flags: &'a crate::args::RunFlags, texts: &GivenTexts) -> Self {
         Self {
             plan: false,
             // `run` has no flags for edits, takeover or rewind, so the careful choices apply.
-            edits: Edits::Undecided,
+            edits: ResumeEdits::Undecided,
             how: OpenOptions {
                 takeover: Takeover::Never,
                 truncate_to: None,
@@ -157,7 +157,7 @@ impl<'a> ResumeOptions<'a> {
     ) -> Self {
         Self {
             plan: false,
-            edits: Edits::Undecided,
+            edits: ResumeEdits::Undecided,
             how: OpenOptions {
                 takeover: Takeover::Never,
                 truncate_to: None,
@@ -175,11 +175,11 @@ impl<'a> ResumeOptions<'a> {
         }
     }
 
-    fn from_resume(flags: &'a Resume) -> Self {
+    fn from_resume(flags: &'a ResumeFlags) -> Self {
         let edits = match (flags.with_current, flags.pinned) {
-            (true, _) => Edits::Adopt,
-            (false, true) => Edits::Ignore,
-            (false, false) => Edits::Undecided,
+            (true, _) => ResumeEdits::Adopt,
+            (false, true) => ResumeEdits::Ignore,
+            (false, false) => ResumeEdits::Undecided,
         };
         let takeover = if flags.takeover { Takeover::OtherHost } else { Takeover::Never };
         Self {
@@ -203,7 +203,7 @@ impl<'a> ResumeOptions<'a> {
     }
 }
 
-pub(crate) fn resume(flags: &Resume) -> Result<u8, Failure> {
+pub(crate) fn resume(flags: &ResumeFlags) -> Result<u8, Failure> {
     // The hidden flag exists only for this message: clap alone would report an unknown argument.
     if flags.input.is_some() {
         return Err(Failure::usage("--input can be set only when a run starts")

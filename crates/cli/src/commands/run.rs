@@ -10,12 +10,12 @@ use std::path::Path;
 
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::{BackendName, RunId};
-use raymond_core::run::program::Answers;
+use raymond_core::run::program::AnswerSource;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::start_flags::StartFlags;
 use raymond_core::run::{Program, Ralph, Requirements, Settings};
 use raymond_core::text::quoted;
-use raymond_core::view::{Owner, Status};
+use raymond_core::view::{OwnerState, Status};
 use raymond_core::workflow::{Definition, Reachability, template, variables};
 use raymond_engine::clock;
 use raymond_engine::launch::{Launch, LaunchError};
@@ -25,7 +25,7 @@ use raymond_engine::prepare::{PrepareError, Prepared, prepare_with};
 use raymond_engine::project::Project;
 use raymond_engine::scope::ScopeError;
 
-use crate::args::{Run, Steps};
+use crate::args::{RunFlags, StepsFlags};
 use crate::backends::{self, UsableBackends};
 use crate::console::{Console, Interrupt};
 use crate::documents::{DocumentFile, Mistake, SchemaDirs};
@@ -40,7 +40,7 @@ use super::drive::{drive, register};
 use super::resume;
 use first_line::first_line;
 
-pub(crate) fn run(mut flags: Run) -> Result<u8, Failure> {
+pub(crate) fn run(mut flags: RunFlags) -> Result<u8, Failure> {
     let project = runs::project()?;
     if flags.workflow.as_os_str().is_empty() {
         return Err(no_workflow(project.root.project()));
@@ -64,7 +64,7 @@ pub(crate) fn run(mut flags: Run) -> Result<u8, Failure> {
         check_document(&flags)?;
         // Here backends answer agent steps. In a run of the tool `crayfish` the caller does, and
         // only the caller can continue it.
-        return start(flags, &Program::steps_of(Answers::Backend));
+        return start(flags, &Program::steps_of(AnswerSource::Backend));
     }
     if flags.steps.workspace.is_some() || !flags.steps.schemas.paths.is_empty() {
         let message = "--workspace and --schema-path are for documents of steps (.json)";
@@ -89,7 +89,7 @@ fn no_workflow(project: &Path) -> Failure {
 }
 
 /// Refuses flags that documents do not have.
-fn check_document(flags: &Run) -> Result<(), Failure> {
+fn check_document(flags: &RunFlags) -> Result<(), Failure> {
     if flags.input.is_some() {
         return Err(Failure::usage("a document of steps has no --input")
             .hint("pass values with --var NAME=TEXT or --var NAME:=JSON"));
@@ -102,7 +102,7 @@ fn check_document(flags: &Run) -> Result<(), Failure> {
 }
 
 /// Starts a run of a program, or resumes it with `--or-resume`.
-pub(super) fn start(mut flags: Run, program: &Program) -> Result<u8, Failure> {
+pub(super) fn start(mut flags: RunFlags, program: &Program) -> Result<u8, Failure> {
     let texts = GivenTexts::of(&flags)?;
     flags.input.clone_from(&texts.input);
     let project = runs::project()?;
@@ -121,7 +121,7 @@ pub(super) fn start(mut flags: Run, program: &Program) -> Result<u8, Failure> {
 fn resume_existing(
     project: &Project,
     run: &RunId,
-    mut flags: Run,
+    mut flags: RunFlags,
     texts: &GivenTexts,
     program: &Program,
 ) -> Result<u8, Failure> {
@@ -146,13 +146,13 @@ fn resume_existing(
 fn id_in_use(project: &Project, run: &RunId) -> Failure {
     let offer = match runs::look(project, run).map(|seen| seen.status) {
         // A resume would be refused: another process drives the run.
-        Ok(Status::Running | Status::Waiting(_, Owner::Alive)) => {
+        Ok(Status::Running | Status::Waiting(_, OwnerState::Alive)) => {
             format!(", or follow it: raymond attach {run}")
         }
         Ok(Status::Completed) => format!(", or see it: raymond show {run}"),
         Ok(Status::Cancelled) => String::new(),
         Ok(
-            Status::Waiting(_, Owner::Gone)
+            Status::Waiting(_, OwnerState::Gone)
             | Status::Failed
             | Status::OverBudget
             | Status::Stopped
@@ -167,7 +167,7 @@ fn id_in_use(project: &Project, run: &RunId) -> Failure {
 fn start_new(
     project: &Project,
     run: RunId,
-    flags: Run,
+    flags: RunFlags,
     texts: &GivenTexts,
     program: &Program,
 ) -> Result<u8, Failure> {
@@ -256,7 +256,11 @@ fn variables(vars: &BTreeMap<String, String>, reachable: &Reachability<'_>) -> V
 }
 
 /// Returns the settings of a new run, without what depends on its backends.
-fn settings_of_start(flags: &Run, vars: &Vars, asked: &config::Layer) -> Result<Settings, Failure> {
+fn settings_of_start(
+    flags: &RunFlags,
+    vars: &Vars,
+    asked: &config::Layer,
+) -> Result<Settings, Failure> {
     Ok(Settings {
         vars: vars.typed().clone(),
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
@@ -272,7 +276,7 @@ fn settings_of_start(flags: &Run, vars: &Vars, asked: &config::Layer) -> Result<
 
 fn launch(
     run: RunId,
-    flags: &Run,
+    flags: &RunFlags,
     program: &Program,
     settings: Settings,
 ) -> Result<Launch, Failure> {
@@ -291,7 +295,7 @@ fn launch(
 
 /// Prints warnings before the run starts.
 fn warn(
-    flags: &Run,
+    flags: &RunFlags,
     texts: &GivenTexts,
     program: &Program,
     settings: &Settings,
@@ -325,8 +329,8 @@ fn keep_replies(project: &Project, run: &RunId, replies: &str) -> Result<(), Fai
 }
 
 /// Returns the flags that a new start of the same run needs.
-fn start_flags(flags: &Run) -> Result<StartFlags, Failure> {
-    let Steps { schemas, workspace } = &flags.steps;
+fn start_flags(flags: &RunFlags) -> Result<StartFlags, Failure> {
+    let StepsFlags { schemas, workspace } = &flags.steps;
     Ok(StartFlags {
         workspace: workspace.as_deref().map(absolute).transpose()?,
         schema_paths: schemas.paths.clone(),
@@ -344,7 +348,7 @@ enum Vars {
 }
 
 impl Vars {
-    fn of(flags: &Run, program: &Program) -> Result<Self, Failure> {
+    fn of(flags: &RunFlags, program: &Program) -> Result<Self, Failure> {
         let pairs = &flags.creation.vars;
         Ok(match program {
             Program::Steps(_) => Self::OfDocument(settings::document_vars(pairs)?),
@@ -363,7 +367,7 @@ impl Vars {
 
 /// Prepares a document with its variables and schemas; `check_more` finds further problems.
 fn prepare_document(
-    flags: &Run,
+    flags: &RunFlags,
     vars: &settings::DocumentVars,
     check_more: &dyn Fn(&Reachability<'_>) -> Vec<Diagnostic>,
 ) -> Result<Prepared, Failure> {
@@ -420,7 +424,7 @@ fn prepare_failure(error: PrepareError, program: &Program, workflow: &Path) -> F
 fn check_same(
     project: &Project,
     run: &RunId,
-    flags: &Run,
+    flags: &RunFlags,
     program: &Program,
 ) -> Result<(), Failure> {
     // An unreadable run is reported by the resume, with a better hint.

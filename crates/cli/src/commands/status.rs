@@ -9,7 +9,7 @@ use raymond_core::ids::{AgentId, StateName};
 use raymond_core::text::counted;
 use raymond_core::time::Timestamp;
 use raymond_core::view::run_view::{
-    AgentCounts, AgentRow, Course, Doing, Standing, Wait, WorkerCounts,
+    AgentActivity, AgentCounts, AgentRow, Course, RowStatus, Wait, WorkerCounts,
 };
 use raymond_core::view::view_event::ProgramKind;
 use raymond_core::view::{RunView, Totals};
@@ -20,7 +20,7 @@ use raymond_engine::inspect::Inspection as Seen;
 use raymond_engine::observe;
 use raymond_engine::pin::Pin;
 use raymond_store::Blobs;
-use raymond_store::host::Process;
+use raymond_store::host::ProcessIdentity;
 use raymond_store::journal::Tail;
 
 use crate::args::RunArgument;
@@ -67,7 +67,7 @@ fn text(seen: &Seen, summary: &StatusSummary, blobs: &Blobs) -> String {
     lines.extend(backends(&view).map(|backends| format!("  {backends}")));
     if let Some(owner) = &seen.owner {
         let since = local_time::date_time(Timestamp(owner.since));
-        let Process { pid, host, .. } = &owner.process;
+        let ProcessIdentity { pid, host, .. } = &owner.process;
         lines.push(format!("  owner: process {pid} on {host} since {since}"));
     }
     lines.extend(summary.left_running.iter().map(|command| format!("  left running: {command}")));
@@ -193,16 +193,16 @@ fn descriptions(seen: &Seen, blobs: &Blobs) -> Descriptions {
 }
 
 fn line(view: &RunView, id: &AgentId, row: &AgentRow, descriptions: &Descriptions) -> String {
-    let status = match (row.standing(), &row.failure) {
+    let status = match (row.status(), &row.failure) {
         (_, Some(failure)) => format!("  failed: {}", sanitized(&failure.to_string())),
-        (Standing::Held, None) => "  waiting: agents".to_owned(),
-        (Standing::Cancelling, None) => "  is being cancelled".to_owned(),
+        (RowStatus::Held, None) => "  waiting: agents".to_owned(),
+        (RowStatus::Cancelling, None) => "  is being cancelled".to_owned(),
         (
-            Standing::Live
-            | Standing::Parked
-            | Standing::Joining
-            | Standing::Asking
-            | Standing::Failed,
+            RowStatus::Live
+            | RowStatus::Parked
+            | RowStatus::Joining
+            | RowStatus::Asking
+            | RowStatus::Failed,
             None,
         ) => String::new(),
     };
@@ -218,31 +218,32 @@ fn line(view: &RunView, id: &AgentId, row: &AgentRow, descriptions: &Description
     let backend = view.naming().label(row.answering());
     let backend = backend.map(|backend| format!("  {backend}")).unwrap_or_default();
     let item = row.item().map(|item| format!("  {}", sanitized(&item))).unwrap_or_default();
-    let doing = format!("{}{status}", doing(view, row));
+    let activity = format!("{}{status}", activity(view, row));
     let described = row.summary.location.as_ref().and_then(Location::state);
     let described = described.and_then(|state| descriptions.get(state));
     let described = described.map(|text| format!("  ({})", sanitized(text))).unwrap_or_default();
-    format!("{id:<16} {}{visit}{depth}{item}{backend}{doing}{described}", row.place_name())
+    format!("{id:<16} {}{visit}{depth}{item}{backend}{activity}{described}", row.place_name())
 }
 
 /// Formats `  works for 4m 12s`. A held fork is described by its standing.
-fn doing(view: &RunView, row: &AgentRow) -> String {
-    let doing = view.doing(row);
-    if matches!(doing, Doing::Nothing | Doing::Waiting(Wait::Workers)) {
+fn activity(view: &RunView, row: &AgentRow) -> String {
+    let activity = view.activity(row);
+    if matches!(activity, AgentActivity::Nothing | AgentActivity::Waiting(Wait::Workers)) {
         return String::new();
     }
-    if view.course == Course::Ended && row.standing() == Standing::Live {
+    if view.course == Course::Ended && row.status() == RowStatus::Live {
         // No process waits or works any more.
-        let is_short = doing == Doing::Queued && view.cap().is_some_and(|cap| view.spent >= cap);
+        let is_short =
+            activity == AgentActivity::Queued && view.cap().is_some_and(|cap| view.spent >= cap);
         return if is_short { "  waits for a higher budget" } else { "  stopped" }.to_owned();
     }
     let now = clock::now();
-    let words = activity::describe(row, &doing, now, &TimeZone::system());
-    if doing == Doing::Interrupted {
+    let words = activity::describe(row, &activity, now, &TimeZone::system());
+    if activity == AgentActivity::Interrupted {
         // The time at which the owner died is unknown, so there is no duration.
         return format!("  {words}");
     }
-    if matches!(row.standing(), Standing::Parked | Standing::Joining | Standing::Asking) {
+    if matches!(row.status(), RowStatus::Parked | RowStatus::Joining | RowStatus::Asking) {
         // The end of the wait says more than how long it has lasted.
         return format!("  {}", sanitized(&words));
     }

@@ -4,9 +4,9 @@ use raymond_core::decide::Refusal;
 use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::stop::StopMode;
 use raymond_core::run::{Ending, Phase};
-use raymond_core::view::{Owner, Status, status as status_of};
+use raymond_core::view::{OwnerState, Status, status as status_of};
 use raymond_engine::owned::{OwnError, end_leftover_processes};
-use raymond_engine::request::{self, AgentRequest, RequestError, StopOutcome};
+use raymond_engine::request::{self, AgentCancellation, RequestError, StopOutcome};
 use raymond_store::lock::Owner as Process;
 
 use crate::args::{Cancel, Stop};
@@ -65,7 +65,7 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
     };
     // Read again: the owner, or `request::stop` in its place, has recorded the end meanwhile.
     let head = runs::look(&project, &run)?.head;
-    let status = status_of(&head.run, Owner::Gone);
+    let status = status_of(&head.run, OwnerState::Gone);
     match answered {
         StopOutcome::Ended(phase) if phase == Phase::Ended(ending) => {
             if as_json {
@@ -95,7 +95,7 @@ fn cancel_agent(flags: &Cancel, agent: &AgentId) -> Result<u8, Failure> {
     let run = runs::find(&project, &flags.run)?;
     runs::look(&project, &run)?;
     let by = super::login_name();
-    let request = AgentRequest { agent, by: &by };
+    let request = AgentCancellation { agent, by: &by };
     let runtime = crate::runtime::runtime()?;
     let asked = runtime.block_on(request::cancel_agent(&project, &run, request, &|settings| {
         backends::known(&project, settings)

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use jiff::tz::TimeZone;
-use raymond_backends::process::{self, Background, Files};
+use raymond_backends::process::{self, Background, OutputFiles};
 use raymond_core::ids::RunId;
 use raymond_core::time::{Span, Timestamp};
-use raymond_core::view::{Owner, Status, Waiting};
+use raymond_core::view::{OwnerState, Status, Waiting};
 use raymond_engine::clock;
 use raymond_engine::project::Project;
 use raymond_engine::runner::{Signal, Signals};
@@ -142,7 +142,7 @@ enum Woken {
 
 /// The runs that a round found.
 #[derive(Default)]
-struct Found {
+struct RunsToTend {
     due: Vec<Due>,
     driven: Vec<RunId>,
     unreadable: Vec<(RunId, String)>,
@@ -154,7 +154,7 @@ impl Tender {
     /// Wakes the runs that are due, and returns how long to wait before the next round.
     async fn round(&mut self, project: &Project, flags: &Tend) -> Result<Duration, Failure> {
         let now = clock::now();
-        let Found { mut due, driven, unreadable, next } = self.look(project, flags, now)?;
+        let RunsToTend { mut due, driven, unreadable, next } = self.look(project, flags, now)?;
         self.awake.retain(|run| driven.contains(run));
         // The run that has waited longest comes first, so that none waits for ever.
         due.sort_by_key(|due| due.at);
@@ -200,8 +200,13 @@ impl Tender {
     }
 
     /// Looks at all runs whose journals have changed, and at those that wait.
-    fn look(&mut self, project: &Project, flags: &Tend, now: Timestamp) -> Result<Found, Failure> {
-        let mut found = Found::default();
+    fn look(
+        &mut self,
+        project: &Project,
+        flags: &Tend,
+        now: Timestamp,
+    ) -> Result<RunsToTend, Failure> {
+        let mut found = RunsToTend::default();
         for run in project.runs()? {
             let stamp = stamp(&project.paths(&run).journal);
             if let Some(left) = self.left_alone.get(&run) {
@@ -261,19 +266,21 @@ fn need(project: &Project, run: &RunId, interrupted: bool) -> Need {
         Examined::Damaged(_) | Examined::NeverStarted | Examined::Lost => return Need::Nothing,
     };
     match seen.status {
-        Status::Waiting(_, Owner::Gone) if let Tail::Damaged(damaged) = &seen.journal.tail => {
+        Status::Waiting(_, OwnerState::Gone) if let Tail::Damaged(damaged) = &seen.journal.tail => {
             Need::Unreadable(format!("its journal is damaged: {damaged}"))
         }
         // The status names one wait, but each agent has its own.
-        Status::Waiting(waiting, Owner::Gone) if waiting != Waiting::Caller => {
+        Status::Waiting(waiting, OwnerState::Gone) if waiting != Waiting::Caller => {
             seen.head.run.scheduler.timers.next().map_or(Need::Nothing, Need::At)
         }
         // That costs money, so only a flag allows it.
         Status::Interrupted if interrupted => Need::At(Timestamp(0)),
         // A journal does not change when the owner dies, so these runs are looked at again.
-        Status::Running | Status::Waiting(_, Owner::Alive) | Status::Interrupted => Need::Driven,
+        Status::Running | Status::Waiting(_, OwnerState::Alive) | Status::Interrupted => {
+            Need::Driven
+        }
         // The caller of a run of the tool continues it.
-        Status::Waiting(_, Owner::Gone)
+        Status::Waiting(_, OwnerState::Gone)
         | Status::Completed
         | Status::Failed
         | Status::OverBudget
@@ -292,7 +299,7 @@ async fn wake(directory: PathBuf, log: PathBuf, run: &RunId) -> Woken {
             arguments: words.iter().map(Into::into).collect(),
             cwd: directory,
             stdin: Vec::new(),
-            files: Files { stdout: log.clone(), stderr: log.clone() },
+            files: OutputFiles { stdout: log.clone(), stderr: log.clone() },
         })
     });
     let ended = match started {

@@ -1,10 +1,11 @@
 //! `raymond wait`: waits until a run has ended, prints its result if it completed, and exits with
 //! its code.
 
-use raymond_core::view::{Owner, Status};
+use raymond_core::view::{OwnerState, Status};
 use raymond_engine::request;
 
 use crate::args::RunArgument;
+use crate::exit_code;
 use crate::failure::Failure;
 use crate::runs;
 use crate::status_summary::StatusSummary;
@@ -22,7 +23,7 @@ pub(crate) fn wait(flags: &RunArgument) -> Result<u8, Failure> {
     waited.map_err(|error| Failure::from(error).naming_run(&run))?;
     let seen = runs::look(&project, &run)?;
     // The wait is over, so an owner that still holds its lock is only exiting.
-    let status = raymond_core::view::status(&seen.head.run, Owner::Gone);
+    let status = raymond_core::view::status(&seen.head.run, OwnerState::Gone);
     let summary = StatusSummary::of(&seen.head, status);
     let blobs = project.blobs(&project.paths(&run));
     if flags.json {
@@ -34,5 +35,5 @@ pub(crate) fn wait(flags: &RunArgument) -> Result<u8, Failure> {
         }
         result::print_main(&seen.head, status, &blobs)?;
     }
-    Ok(status.exit_code())
+    Ok(exit_code::of_run(status))
 }

@@ -11,7 +11,7 @@ use raymond_core::text::nearest;
 use raymond_core::workflow::environment::is_ours;
 
 use super::keys::{Layer, NamedKey};
-use super::layer::Origin;
+use super::layer::SettingOrigin;
 use super::mistake;
 use super::value::{ConfigValue, RawValue};
 
@@ -35,7 +35,7 @@ pub(super) fn read(
             continue;
         };
         let given = ConfigValue { value: RawValue::Text(value), base: Path::new("") };
-        let origin = Origin::Environment(name.to_owned());
+        let origin = SettingOrigin::Environment(name.to_owned());
         if let Err(wrong) = (key.read)(&mut layer, given, key_name, &origin) {
             mistakes.push(mistake(wrong).in_file(name));
         }

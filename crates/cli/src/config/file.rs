@@ -12,15 +12,15 @@ use std::path::Path;
 use raymond_core::diagnostic::{Diagnostic, LocationFinder};
 use raymond_core::text::nearest;
 use raymond_store::TrustedUsers;
-use raymond_store::disk::Files;
+use raymond_store::disk::RealDisk;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::failure::Failure;
 
-use super::keys::{Key, Layer, NamedKey};
-use super::layer::Origin;
-use super::setting::Sources;
+use super::keys::{Layer, NamedKey, SettingKey};
+use super::layer::SettingOrigin;
+use super::setting::SettingSources;
 use super::value::{ConfigValue, RawValue};
 use super::{ConfigScope, mistake, shown};
 
@@ -37,7 +37,7 @@ pub(super) fn read(
     // settings.
     if whose == ConfigScope::Project {
         let here = std::env::current_dir().unwrap_or_default();
-        TrustedUsers::in_directory(&Files, &here).check(&Files, path)?;
+        TrustedUsers::in_directory(&RealDisk, &here).check(&RealDisk, path)?;
     }
     match text_of(path) {
         Ok(text) => {
@@ -103,15 +103,15 @@ impl File<'_> {
         };
         let key = named.key;
         match key.sources {
-            Sources::Tables { example } => self.take_tables(layer, key, example, value),
+            SettingSources::Tables { example } => self.take_tables(layer, key, example, value),
             // An error and not a silent skip, because the user may think that the program is used.
-            Sources::Clients if self.whose == ConfigScope::Project => {
+            SettingSources::Clients if self.whose == ConfigScope::Project => {
                 let place = named.variable().unwrap_or_default();
                 let hint = format!("set it in {}, or as {place}", super::user_file());
                 let message = "a project cannot choose the programs that Raymond runs";
                 self.wrong(name.span(), format!("{}: {message}", named.name), Some(hint));
             }
-            Sources::All | Sources::Clients | Sources::FlagOnly => {
+            SettingSources::All | SettingSources::Clients | SettingSources::FlagOnly => {
                 let given = ConfigValue { value: RawValue::Toml(value.get_ref()), base: self.base };
                 let origin = self.origin(name.span());
                 if let Err(wrong) = (key.read)(layer, given, named.name, &origin) {
@@ -134,7 +134,7 @@ impl File<'_> {
     fn take_tables(
         &mut self,
         layer: &mut Layer,
-        key: &Key,
+        key: &SettingKey,
         example: &str,
         value: &Spanned<DeValue<'_>>,
     ) {
@@ -163,9 +163,9 @@ impl File<'_> {
         self.mistakes.push(Diagnostic { place, hint, ..found });
     }
 
-    fn origin(&self, at: Range<usize>) -> Origin {
+    fn origin(&self, at: Range<usize>) -> SettingOrigin {
         let line = self.places.of(at).line;
-        Origin::File { path: self.name.clone(), line }
+        SettingOrigin::File { path: self.name.clone(), line }
     }
 }
 

@@ -36,9 +36,9 @@ use super::kind::{
     AGENT, CAP, COMMAND, COUNT, COUNT_FROM_ONE, DURATION, ENTRY, PATH, PRICE, SWITCH, TEXT,
     VARIABLES, choice,
 };
-use super::layer::{Field as _, List, Named, Origin, Slot, Sourced};
-use super::row::Row;
-use super::setting::{FlagDefault, RunFlag, Setting, Sources, field};
+use super::layer::{Field as _, Named, SettingOrigin, Slot, Sourced, SourcedList};
+use super::row::SettingRow;
+use super::setting::{FlagDefault, RunFlag, Setting, SettingSources, field};
 use super::value::{ConfigValue, ValueError};
 
 // The headings of the flags in the help, in the order of the table.
@@ -49,13 +49,14 @@ const FAILURES: &str = "Failures";
 const PERMISSIONS: &str = "Permissions";
 
 /// A setting and its field in [`Layer`], independent of the type of its values.
-pub(super) struct Key {
+pub(super) struct SettingKey {
     pub(super) name: &'static str,
-    pub(super) sources: Sources,
+    pub(super) sources: SettingSources,
     pub(super) argument: fn(FlagDefault) -> Option<Arg>,
-    pub(super) read: fn(&mut Layer, ConfigValue<'_>, &str, &Origin) -> Result<(), ValueError>,
+    pub(super) read:
+        fn(&mut Layer, ConfigValue<'_>, &str, &SettingOrigin) -> Result<(), ValueError>,
     pub(super) read_flag: fn(&mut Layer, &ArgMatches),
-    pub(super) rows: fn(&Layer) -> Vec<Row>,
+    pub(super) rows: fn(&Layer) -> Vec<SettingRow>,
     pub(super) apply: fn(&Layer, &mut Settings),
     /// Returns the flags that a command needs to start a run with the same settings.
     pub(super) repeated_flags: fn(&Settings) -> Vec<RunFlag>,
@@ -78,10 +79,10 @@ macro_rules! keys {
         }
 
         /// Every key, in the order of the documentation.
-        pub(super) const KEYS: &[Key] = &[$({
+        pub(super) const KEYS: &[SettingKey] = &[$({
             // The name comes from the field, so that key, variable and flag cannot differ from it.
             const SETTING: Setting<$type> = $setting.name(stringify!($name));
-            Key {
+            SettingKey {
                 name: SETTING.name,
                 sources: SETTING.sources,
                 argument: |default| SETTING.argument(default),
@@ -154,11 +155,11 @@ keys! {
         .heading(PERMISSIONS).flag("MODE", "Set the default permission mode of clients")
         .default(|_| Some(registry::DEFAULT_PERMISSION_MODE.to_owned()));
     // Lists add up across layers and resumes: an earlier `--allow` stays until the end of the run.
-    allow: List<String> = Setting::new(ENTRY)
+    allow: SourcedList<String> = Setting::new(ENTRY)
         .heading(PERMISSIONS).flag("TOOL", "Allow clients this tool, such as 'Bash(cargo test:*)' (repeatable)")
         .put(|settings, tool| add(&mut settings.permissions.allow, tool))
         .repeated(|settings| settings.permissions.allow.clone());
-    deny: List<String> = Setting::new(ENTRY)
+    deny: SourcedList<String> = Setting::new(ENTRY)
         .heading(PERMISSIONS).flag("TOOL", "Deny clients this tool, even if --allow names it (repeatable)")
         .put(|settings, tool| add(&mut settings.permissions.deny, tool))
         .repeated(|settings| settings.permissions.deny.clone());
@@ -166,20 +167,20 @@ keys! {
     // disable permission checks.
     dangerously_skip_permissions: Slot<bool> = Setting::new(SWITCH)
         .heading(PERMISSIONS).flag("", "Let clients use every tool without asking for permission")
-        .sources(Sources::FlagOnly)
+        .sources(SettingSources::FlagOnly)
         .put(|settings, _| settings.permissions.checks = Checks::Skipped);
     environment: Slot<Option<Vec<String>>> = field!(VARIABLES, environment);
     config_home: Slot<ConfigHome> = field!(choice(), config_home);
     // No setting of a run: `known_projects` reads it when a run starts.
     registry: Slot<bool> = Setting::new(SWITCH).default(|_| Some(true));
     // The commands of clients, by the name of their backend.
-    clients: Named<String> = Setting::new(COMMAND).sources(Sources::Clients);
+    clients: Named<String> = Setting::new(COMMAND).sources(SettingSources::Clients);
     // `backends` puts the prices into the settings, because a run keeps those of its start.
     prices: Named<Price> = Setting::new(PRICE)
-        .sources(Sources::Tables { example: "write [prices.\"model\"] with input and output" });
+        .sources(SettingSources::Tables { example: "write [prices.\"model\"] with input and output" });
     // The workspaces of agents that call the tool, by agent id.
     agents: Named<PathBuf> = Setting::new(AGENT)
-        .sources(Sources::Tables { example: "write [agents.\"id\"] with workspace" });
+        .sources(SettingSources::Tables { example: "write [agents.\"id\"] with workspace" });
 }
 
 impl Layer {
@@ -204,17 +205,17 @@ impl Layer {
     }
 }
 
-impl Key {
+impl SettingKey {
     /// Whether a file may contain the key.
     pub(super) fn is_in_files(&self) -> bool {
-        self.sources != Sources::FlagOnly
+        self.sources != SettingSources::FlagOnly
     }
 }
 
 /// A name that a user writes, and the key that it belongs to.
 pub(super) struct NamedKey {
     pub(super) name: &'static str,
-    pub(super) key: &'static Key,
+    pub(super) key: &'static SettingKey,
 }
 
 impl NamedKey {
@@ -226,7 +227,8 @@ impl NamedKey {
     /// Returns the environment variable, such as `RAYMOND_BUDGET`.
     pub(super) fn variable(&self) -> Option<String> {
         // Tables do not fit into one variable.
-        let has_variable = matches!(self.key.sources, Sources::All | Sources::Clients);
+        let has_variable =
+            matches!(self.key.sources, SettingSources::All | SettingSources::Clients);
         has_variable.then(|| format!("RAYMOND_{}", self.name.to_ascii_uppercase()))
     }
 }

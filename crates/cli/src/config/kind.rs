@@ -16,10 +16,10 @@ use raymond_core::time::Span;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::value::{Choice, ConfigValue, Enumerated, ValueError, cap};
+use super::value::{ConfigValue, Enumerated, ValueChoice, ValueError, cap};
 
 /// A kind of values.
-pub(super) struct Kind<T> {
+pub(super) struct SettingKind<T> {
     /// Reads a value of a file or a variable.
     pub(super) read: fn(ConfigValue<'_>) -> Result<T, ValueError>,
     /// Returns the value as a file would contain it.
@@ -30,7 +30,7 @@ pub(super) struct Kind<T> {
     pub(super) flag: fn(Arg) -> Arg,
 }
 
-impl<T: Serialize> Kind<T> {
+impl<T: Serialize> SettingKind<T> {
     /// Describes values that a file contains in their JSON form.
     const fn new(read: fn(ConfigValue<'_>) -> Result<T, ValueError>, flag: fn(Arg) -> Arg) -> Self {
         Self { read, json: |value| json!(value), text: None, flag }
@@ -38,31 +38,33 @@ impl<T: Serialize> Kind<T> {
 }
 
 /// `true` or `false`; as a flag it has no value.
-pub(super) const SWITCH: Kind<bool> =
-    Kind::new(|given| given.switch(), |flag| flag.action(ArgAction::SetTrue));
+pub(super) const SWITCH: SettingKind<bool> =
+    SettingKind::new(|given| given.switch(), |flag| flag.action(ArgAction::SetTrue));
 
-pub(super) const TEXT: Kind<String> =
-    Kind::new(|given| given.text(), |flag| flag.value_parser(value_parser!(String)));
+pub(super) const TEXT: SettingKind<String> =
+    SettingKind::new(|given| given.text(), |flag| flag.value_parser(value_parser!(String)));
 
 /// A text whose flag is repeatable, for lists.
-pub(super) const ENTRY: Kind<String> = Kind { flag: |flag| flag.action(ArgAction::Append), ..TEXT };
+pub(super) const ENTRY: SettingKind<String> =
+    SettingKind { flag: |flag| flag.action(ArgAction::Append), ..TEXT };
 
 /// A program: a name, or a path.
-pub(super) const COMMAND: Kind<String> = Kind { read: |given| given.command(), ..TEXT };
+pub(super) const COMMAND: SettingKind<String> =
+    SettingKind { read: |given| given.command(), ..TEXT };
 
-pub(super) const PATH: Kind<PathBuf> =
-    Kind::new(|given| given.path(), |flag| flag.value_parser(value_parser!(PathBuf)));
+pub(super) const PATH: SettingKind<PathBuf> =
+    SettingKind::new(|given| given.path(), |flag| flag.value_parser(value_parser!(PathBuf)));
 
 /// The workspace of one agent.
-pub(super) const AGENT: Kind<PathBuf> = Kind { read: |given| given.agent(), ..PATH };
+pub(super) const AGENT: SettingKind<PathBuf> = SettingKind { read: |given| given.agent(), ..PATH };
 
 /// A whole number.
-pub(super) const COUNT: Kind<u32> =
-    Kind::new(|given| given.count(0), |flag| flag.value_parser(|text: &str| count(text, 0)));
+pub(super) const COUNT: SettingKind<u32> =
+    SettingKind::new(|given| given.count(0), |flag| flag.value_parser(|text: &str| count(text, 0)));
 
 /// A whole number of at least 1.
-pub(super) const COUNT_FROM_ONE: Kind<u32> =
-    Kind::new(|given| given.count(1), |flag| flag.value_parser(count_from_one));
+pub(super) const COUNT_FROM_ONE: SettingKind<u32> =
+    SettingKind::new(|given| given.count(1), |flag| flag.value_parser(count_from_one));
 
 /// Parses the count of a flag.
 pub(crate) fn count_from_one(text: &str) -> Result<u32, String> {
@@ -74,13 +76,13 @@ fn count(text: &str, least: u32) -> Result<u32, String> {
     count.ok_or_else(|| format!("it must be a whole number of at least {least}"))
 }
 
-pub(super) const DURATION: Kind<Span> = Kind {
+pub(super) const DURATION: SettingKind<Span> = SettingKind {
     json: |span| json!(span.to_string()),
-    ..Kind::new(|given| given.span(), |flag| flag.value_parser(value_parser!(Span)))
+    ..SettingKind::new(|given| given.span(), |flag| flag.value_parser(value_parser!(Span)))
 };
 
 /// A cap in dollars; `None` means no cap.
-pub(super) const CAP: Kind<Option<Micros>> = Kind {
+pub(super) const CAP: SettingKind<Option<Micros>> = SettingKind {
     read: |given| given.cap(),
     json: |cap| cap.map_or_else(|| json!("none"), |cap| json!(cap.dollars())),
     text: Some(|cap| cap.map_or_else(|| "none".to_owned(), |cap| cap.to_string())),
@@ -89,13 +91,13 @@ pub(super) const CAP: Kind<Option<Micros>> = Kind {
 };
 
 /// Names of environment variables; `None` means the whole environment.
-pub(super) const VARIABLES: Kind<Option<Vec<String>>> = Kind {
+pub(super) const VARIABLES: SettingKind<Option<Vec<String>>> = SettingKind {
     json: |names| names.as_ref().map_or_else(|| json!("inherit"), |names| json!(names)),
-    ..Kind::new(|given| given.environment(), |flag| flag)
+    ..SettingKind::new(|given| given.environment(), |flag| flag)
 };
 
 /// The prices of one model.
-pub(super) const PRICE: Kind<Price> = Kind {
+pub(super) const PRICE: SettingKind<Price> = SettingKind {
     read: |given| given.price(),
     json: |Price { input, output, cache_write, cache_read }| {
         json!({
@@ -112,8 +114,8 @@ pub(super) const PRICE: Kind<Price> = Kind {
 };
 
 /// One of several names.
-pub(super) const fn choice<T: Enumerated>() -> Kind<T> {
-    Kind {
+pub(super) const fn choice<T: Enumerated>() -> SettingKind<T> {
+    SettingKind {
         read: |given| given.choice(),
         json: |value| {
             let chosen = T::CHOICES.iter().find(|choice| choice.value == *value);
@@ -121,8 +123,9 @@ pub(super) const fn choice<T: Enumerated>() -> Kind<T> {
         },
         text: None,
         flag: |flag| {
-            let named =
-                |Choice { name, help, .. }: &Choice<T>| PossibleValue::new(*name).help(*help);
+            let named = |ValueChoice { name, help, .. }: &ValueChoice<T>| {
+                PossibleValue::new(*name).help(*help)
+            };
             let names = PossibleValuesParser::new(T::CHOICES.iter().map(named));
             flag.value_parser(
                 // Cannot fail: the parser accepts only names of `CHOICES`.
@@ -133,22 +136,22 @@ pub(super) const fn choice<T: Enumerated>() -> Kind<T> {
 }
 
 impl Enumerated for OnLostSession {
-    const CHOICES: &'static [Choice<Self>] = &[
-        Choice { name: "fail", value: Self::Fail, help: "Fail the agent" },
-        Choice { name: "fresh", value: Self::Fresh, help: "Start the turn in a new session" },
+    const CHOICES: &'static [ValueChoice<Self>] = &[
+        ValueChoice { name: "fail", value: Self::Fail, help: "Fail the agent" },
+        ValueChoice { name: "fresh", value: Self::Fresh, help: "Start the turn in a new session" },
     ];
 }
 
 impl Enumerated for InterruptedScripts {
-    const CHOICES: &'static [Choice<Self>] = &[
-        Choice { name: "rerun", value: Self::Rerun, help: "Run the script again" },
-        Choice { name: "fail", value: Self::Fail, help: "Fail the agent of the script" },
+    const CHOICES: &'static [ValueChoice<Self>] = &[
+        ValueChoice { name: "rerun", value: Self::Rerun, help: "Run the script again" },
+        ValueChoice { name: "fail", value: Self::Fail, help: "Fail the agent of the script" },
     ];
 }
 
 impl Enumerated for ConfigHome {
-    const CHOICES: &'static [Choice<Self>] = &[
-        Choice { name: "shared", value: Self::Shared, help: "Use the user's configuration" },
-        Choice { name: "per-agent", value: Self::PerAgent, help: "Give each agent its own" },
+    const CHOICES: &'static [ValueChoice<Self>] = &[
+        ValueChoice { name: "shared", value: Self::Shared, help: "Use the user's configuration" },
+        ValueChoice { name: "per-agent", value: Self::PerAgent, help: "Give each agent its own" },
     ];
 }

@@ -11,19 +11,19 @@ use super::value::{ConfigValue, ValueError};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sourced<T> {
     pub(crate) value: T,
-    pub(crate) origin: Origin,
+    pub(crate) origin: SettingOrigin,
 }
 
 /// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum SettingOrigin {
     Default,
     File { path: String, line: usize },
     Environment(String),
     Flag(String),
 }
 
-impl Origin {
+impl SettingOrigin {
     /// Whether both values come from the same layer.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         match (self, other) {
@@ -37,7 +37,7 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -50,7 +50,7 @@ impl fmt::Display for Origin {
 /// One value; the latest layer wins.
 pub(crate) type Slot<T> = Option<Sourced<T>>;
 /// A list; the entries of all layers add up.
-pub(crate) type List<T> = Vec<Sourced<T>>;
+pub(crate) type SourcedList<T> = Vec<Sourced<T>>;
 /// One value for each name, such as `[prices."model"]`; the latest layer wins, name by name.
 pub(crate) type Named<T> = BTreeMap<String, Sourced<T>>;
 
@@ -92,7 +92,7 @@ impl<T> Field<T> for Slot<T> {
     }
 }
 
-impl<T> Field<T> for List<T> {
+impl<T> Field<T> for SourcedList<T> {
     fn put(&mut self, _: &str, value: Sourced<T>) {
         self.push(value);
     }

@@ -3,11 +3,10 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::layer::Origin;
+use super::layer::SettingOrigin;
 
-/// One setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct SettingRow {
     pub(crate) key: String,
     /// The value as a file would contain it; null if nothing is set.
     pub(crate) value: Value,
@@ -17,8 +16,8 @@ pub(crate) struct Row {
     pub(crate) origin: String,
 }
 
-impl Row {
-    pub(super) fn new(key: &str, value: Value, origin: &Origin) -> Self {
+impl SettingRow {
+    pub(super) fn new(key: &str, value: Value, origin: &SettingOrigin) -> Self {
         let text = match &value {
             Value::Null => "-".to_owned(),
             Value::String(text) => text.clone(),

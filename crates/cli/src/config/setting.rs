@@ -9,14 +9,14 @@ use raymond_backends::registry::CLIENTS;
 use raymond_core::run::Settings;
 use serde_json::Value;
 
-use super::kind::Kind;
-use super::layer::{Field, Origin, Sourced};
-use super::row::Row;
+use super::kind::SettingKind;
+use super::layer::{Field, SettingOrigin, Sourced};
+use super::row::SettingRow;
 use super::value::{ConfigValue, ValueError};
 
 /// The sources of a setting. A flag is a source if the setting has a [`Flag`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sources {
+pub(super) enum SettingSources {
     /// Files and the environment.
     All,
     /// Like `All`, with one key for each client, but not the project's file: the keys name
@@ -31,7 +31,7 @@ pub(super) enum Sources {
     FlagOnly,
 }
 
-impl Sources {
+impl SettingSources {
     /// Returns the names that a user writes for the key `name`.
     pub(super) fn names(self, name: &'static str) -> impl Iterator<Item = &'static str> {
         let clients = matches!(self, Self::Clients).then(|| CLIENTS.iter().map(|kind| kind.name));
@@ -71,8 +71,8 @@ pub(crate) struct RunFlag {
 pub(super) struct Setting<T> {
     /// The key in files. The flag has dashes instead of underscores.
     pub(super) name: &'static str,
-    kind: Kind<T>,
-    pub(super) sources: Sources,
+    kind: SettingKind<T>,
+    pub(super) sources: SettingSources,
     flag: Option<Flag>,
     /// The heading above the flag in the help.
     heading: &'static str,
@@ -110,11 +110,11 @@ pub(super) use field;
 
 impl<T> Setting<T> {
     /// Describes a setting that has no name, flag, default or effect yet.
-    pub(super) const fn new(kind: Kind<T>) -> Self {
+    pub(super) const fn new(kind: SettingKind<T>) -> Self {
         Self {
             name: "",
             kind,
-            sources: Sources::All,
+            sources: SettingSources::All,
             flag: None,
             heading: "",
             alias: None,
@@ -129,7 +129,7 @@ impl<T> Setting<T> {
         Self { name, ..self }
     }
 
-    pub(super) const fn sources(self, sources: Sources) -> Self {
+    pub(super) const fn sources(self, sources: SettingSources) -> Self {
         Self { sources, ..self }
     }
 
@@ -217,7 +217,7 @@ impl<T> Setting<T> {
         field: &mut impl Field<T>,
         given: ConfigValue<'_>,
         name: &str,
-        origin: &Origin,
+        origin: &SettingOrigin,
     ) -> Result<(), ValueError> {
         let values = field.parts(given)?.into_iter().map(self.kind.read);
         // All or nothing: a list with a wrong entry must not be applied in part.
@@ -237,53 +237,58 @@ impl<T> Setting<T> {
             && matches.value_source(self.name) == Some(ValueSource::CommandLine);
         let values = is_given.then(|| matches.get_many::<T>(self.name)).flatten();
         for value in values.into_iter().flatten().cloned() {
-            let origin = Origin::Flag(format!("--{}", self.flag_name()));
+            let origin = SettingOrigin::Flag(format!("--{}", self.flag_name()));
             field.put("", Sourced { value, origin });
         }
     }
 
     /// Returns the rows of `raymond config`. A list has one row for each entry, because each entry
     /// has its own origin.
-    pub(super) fn rows(&self, field: &impl Field<T>) -> Vec<Row> {
+    pub(super) fn rows(&self, field: &impl Field<T>) -> Vec<SettingRow> {
         let values = field.values();
         match self.sources {
-            Sources::All if values.is_empty() => vec![self.default_row()],
-            Sources::All | Sources::FlagOnly => {
+            SettingSources::All if values.is_empty() => vec![self.default_row()],
+            SettingSources::All | SettingSources::FlagOnly => {
                 values.into_iter().map(|(_, value)| self.row(self.name, value)).collect()
             }
-            Sources::Tables { .. } => values
+            SettingSources::Tables { .. } => values
                 .into_iter()
                 .map(|(name, value)| self.row(&format!("{}.{name}", self.name), value))
                 .collect(),
-            Sources::Clients => self
+            SettingSources::Clients => self
                 .sources
                 .names(self.name)
                 .map(|client| match values.iter().find(|(name, _)| *name == client) {
                     Some((name, value)) => self.row(name, value),
                     // By default a client runs the program with its name.
-                    None => Row::new(client, client.into(), &Origin::Default),
+                    None => SettingRow::new(client, client.into(), &SettingOrigin::Default),
                 })
                 .collect(),
         }
     }
 
-    fn default_row(&self) -> Row {
-        let origin = Origin::Default;
+    fn default_row(&self) -> SettingRow {
+        let origin = SettingOrigin::Default;
         match (self.default)(&Settings::default()) {
             Some(value) => self.row(self.name, &Sourced { value, origin }),
-            None => Row::new(self.name, Value::Null, &origin),
+            None => SettingRow::new(self.name, Value::Null, &origin),
         }
     }
 
-    fn row(&self, key: &str, Sourced { value, origin }: &Sourced<T>) -> Row {
-        Row { text: self.text(value), ..Row::new(key, (self.kind.json)(value), origin) }
+    fn row(&self, key: &str, Sourced { value, origin }: &Sourced<T>) -> SettingRow {
+        SettingRow {
+            text: self.text(value),
+            ..SettingRow::new(key, (self.kind.json)(value), origin)
+        }
     }
 
     /// Returns a value for display.
     fn text(&self, value: &T) -> String {
         match self.kind.text {
             Some(text) => text(value),
-            None => Row::new(self.name, (self.kind.json)(value), &Origin::Default).text,
+            None => {
+                SettingRow::new(self.name, (self.kind.json)(value), &SettingOrigin::Default).text
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use raymond_core::run::Settings;
 
-use super::keys::Key;
+use super::keys::SettingKey;
 use super::setting::FlagDefault;
 use super::*;
 
@@ -53,7 +53,7 @@ fn printed(mistakes: &[Diagnostic]) -> Vec<String> {
 /// Returns `key = value  origin` for each setting that is not a default.
 fn set_rows(layer: &Layer) -> Vec<String> {
     let rows = rows(layer).into_iter().filter(|row| row.origin != "default");
-    rows.map(|Row { key, text, origin, .. }| format!("{key} = {text}  {origin}")).collect()
+    rows.map(|SettingRow { key, text, origin, .. }| format!("{key} = {text}  {origin}")).collect()
 }
 
 const EVERY_KEY: &str = r#"budget = 2.50
@@ -338,7 +338,7 @@ fn next_command_repeats_every_setting() {
     settings.start_flags.backend = Some("codex".into());
     let names: BTreeSet<String> =
         repeated_flags(&settings).into_iter().map(|flag| flag.name.replace('-', "_")).collect();
-    let with_flag = |key: &&Key| (key.argument)(FlagDefault::NewRun).is_some();
+    let with_flag = |key: &&SettingKey| (key.argument)(FlagDefault::NewRun).is_some();
     let expected = KEYS.iter().filter(with_flag).filter(|key| key.is_in_files());
     assert_eq!(names, expected.map(|key| key.name.to_owned()).collect());
 }

@@ -33,7 +33,7 @@ pub(super) type ValueError = String;
 
 /// A type whose values all have names.
 pub(super) trait Enumerated: Copy + PartialEq + Send + Sync + 'static {
-    const CHOICES: &'static [Choice<Self>];
+    const CHOICES: &'static [ValueChoice<Self>];
 
     /// Returns the value with this name.
     fn named(name: &str) -> Option<Self> {
@@ -42,7 +42,7 @@ pub(super) trait Enumerated: Copy + PartialEq + Send + Sync + 'static {
 }
 
 /// A value with its name, and its help text for the flag.
-pub(super) struct Choice<T> {
+pub(super) struct ValueChoice<T> {
     pub(super) name: &'static str,
     pub(super) value: T,
     pub(super) help: &'static str,

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use super::writer::{Fate, Progress, Writer};
+use super::writer::{WriteFate, WriteProgress, Writer};
 
 /// Most bytes that wait for a reader: 64 MiB, so that a stuck reader cannot exhaust the memory.
 pub(super) const MAX_WAITING_BYTES: usize = 64 << 20;
@@ -25,7 +25,7 @@ pub(super) struct Events {
 
 /// The effect of a line on the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stream {
+pub(super) enum EventStream {
     /// The stream continues, or had ended before.
     AsBefore,
     /// The stream has just ended, because too many bytes wait.
@@ -41,20 +41,20 @@ impl Events {
         Self { lines: Some(lines), waiting, most, writer }
     }
 
-    pub(super) fn print(&mut self, line: String) -> Stream {
-        let Some(lines) = &self.lines else { return Stream::AsBefore };
+    pub(super) fn print(&mut self, line: String) -> EventStream {
+        let Some(lines) = &self.lines else { return EventStream::AsBefore };
         let weight = weight(&line);
         if self.waiting.fetch_add(weight, Ordering::Relaxed) + weight > self.most {
             self.lines = None;
-            return Stream::Ended;
+            return EventStream::Ended;
         }
         // A closed stdout must not end the run, so the error is ignored.
         lines.send(line).ok();
-        Stream::AsBefore
+        EventStream::AsBefore
     }
 
     /// Waits until everything is printed, as long as the reader takes something.
-    pub(super) fn close(self, patience: Duration) -> Fate {
+    pub(super) fn close(self, patience: Duration) -> WriteFate {
         drop(self.lines);
         self.writer.wait(patience)
     }
@@ -64,7 +64,7 @@ fn write(
     mut output: impl Write,
     queue: &Receiver<String>,
     waiting: &AtomicUsize,
-    progress: &Progress,
+    progress: &WriteProgress,
 ) {
     let mut gone = false;
     // After an error the loop still takes lines, because `waiting` must go down: otherwise the
@@ -103,13 +103,13 @@ mod tests {
         let mut events = Events::to(writer, MAX_WAITING_BYTES);
         let lines: Vec<String> = (0..10_000).map(|number| format!("line {number}")).collect();
         for line in &lines {
-            assert_eq!(events.print(line.clone()), Stream::AsBefore);
+            assert_eq!(events.print(line.clone()), EventStream::AsBefore);
         }
         let read = std::thread::spawn(move || {
             let mut text = String::new();
             reader.read_to_string(&mut text).map(|_| text)
         });
-        assert_eq!(events.close(LONG), Fate::Done);
+        assert_eq!(events.close(LONG), WriteFate::Done);
         let text = read.join().unwrap().unwrap();
         assert_eq!(text[room..].lines().collect::<Vec<_>>(), lines);
     }
@@ -118,15 +118,15 @@ mod tests {
     fn full_stream_ends_once_without_a_gap() {
         let (mut reader, writer, room) = full_pipe();
         let mut events = Events::to(writer, 3 * weight("line 0"));
-        let results: Vec<Stream> =
+        let results: Vec<EventStream> =
             (0..5).map(|number| events.print(format!("line {number}"))).collect();
-        let (before, ended) = (Stream::AsBefore, Stream::Ended);
+        let (before, ended) = (EventStream::AsBefore, EventStream::Ended);
         assert_eq!(results, [before, before, before, ended, before]);
         let read = std::thread::spawn(move || {
             let mut text = String::new();
             reader.read_to_string(&mut text).map(|_| text)
         });
-        assert_eq!(events.close(LONG), Fate::Done);
+        assert_eq!(events.close(LONG), WriteFate::Done);
         assert_eq!(read.join().unwrap().unwrap()[room..], *"line 0\nline 1\nline 2\n");
     }
 
@@ -135,7 +135,7 @@ mod tests {
         let (reader, writer, _) = full_pipe();
         let mut events = Events::to(writer, MAX_WAITING_BYTES);
         events.print("line".to_owned());
-        assert_eq!(events.close(Duration::from_millis(1)), Fate::Stuck);
+        assert_eq!(events.close(Duration::from_millis(1)), WriteFate::Stuck);
         drop(reader);
     }
 
@@ -145,11 +145,11 @@ mod tests {
         drop(reader);
         let mut events = Events::to(writer, 1000);
         for number in 0..10 {
-            assert_eq!(events.print(format!("{number:0>200}")), Stream::AsBefore);
+            assert_eq!(events.print(format!("{number:0>200}")), EventStream::AsBefore);
             while events.waiting.load(Ordering::Relaxed) > 0 {
                 std::thread::yield_now();
             }
         }
-        assert_eq!(events.close(LONG), Fate::Done);
+        assert_eq!(events.close(LONG), WriteFate::Done);
     }
 }

@@ -11,7 +11,7 @@ use raymond_core::ids::AgentId;
 use raymond_core::text::joined_words;
 use raymond_core::time::Timestamp;
 use raymond_core::view::RunView;
-use raymond_core::view::run_view::{AgentCounts, AgentRow, Course, Doing};
+use raymond_core::view::run_view::{AgentActivity, AgentCounts, AgentRow, Course};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Interrupt, agent_style};
@@ -76,7 +76,7 @@ pub(super) fn rows(view: &RunView, scene: &Scene) -> Vec<Drawn> {
     let shown = if busy.len() <= most { busy.len() } else { (most - 1).max(1) };
     let cells: Vec<Cells> = busy[..shown]
         .iter()
-        .map(|(agent, row, doing)| Cells::of(agent, row, doing, scene))
+        .map(|(agent, row, activity)| Cells::of(agent, row, activity, scene))
         .collect();
     // One column less: some terminals wrap when the last column is written.
     let columns = Columns::of(&cells, scene.size.columns.saturating_sub(1));
@@ -102,7 +102,7 @@ struct Cells {
 }
 
 impl Cells {
-    fn of(agent: &AgentId, row: &AgentRow, doing: &Doing, scene: &Scene) -> Self {
+    fn of(agent: &AgentId, row: &AgentRow, activity: &AgentActivity, scene: &Scene) -> Self {
         let state = match row.place() {
             None => String::new(),
             Some((state, 1)) => state.stem(),
@@ -110,18 +110,19 @@ impl Cells {
         };
         // The attributes say which part of the work a worker has.
         let state = [state].into_iter().chain(row.item()).collect::<Vec<_>>().join(" ");
-        let (mark, style) = match doing {
-            Doing::Waiting(_) => ("·", AnsiColor::Yellow.on_default()),
-            Doing::Working(_) | Doing::Queued | Doing::Interrupted | Doing::Nothing => {
-                ("▸", Style::new())
-            }
+        let (mark, style) = match activity {
+            AgentActivity::Waiting(_) => ("·", AnsiColor::Yellow.on_default()),
+            AgentActivity::Working(_)
+            | AgentActivity::Queued
+            | AgentActivity::Interrupted
+            | AgentActivity::Nothing => ("▸", Style::new()),
         };
         Self {
             mark,
             style,
             agent: sanitized(agent.as_str()),
             state: one_line(&state),
-            activity: one_line(&activity::describe(row, doing, scene.now, &scene.zone)),
+            activity: one_line(&activity::describe(row, activity, scene.now, &scene.zone)),
             age: age(between(row.summary.since, scene.now)),
             spent: match row.summary.spent {
                 Micros::ZERO => String::new(),

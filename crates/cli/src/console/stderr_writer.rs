@@ -17,7 +17,7 @@ use raymond_engine::clock;
 use super::Interrupt;
 use super::region::Region;
 use super::rows::{Drawn, Scene, rows};
-use super::writer::{Fate, Progress, STUCK_AFTER, Writer};
+use super::writer::{STUCK_AFTER, WriteFate, WriteProgress, Writer};
 use crate::sanitize::styled;
 use crate::terminal;
 
@@ -89,7 +89,7 @@ impl StderrWriter {
 
     fn open(
         screen: Arc<Screen>,
-        write: impl FnOnce(&MessageReceiver, &Progress) + Send + 'static,
+        write: impl FnOnce(&MessageReceiver, &WriteProgress) + Send + 'static,
     ) -> Self {
         let (messages, receiving) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
@@ -122,7 +122,7 @@ impl StderrWriter {
     }
 
     /// Waits until all lines are written and the rows are removed, as long as there is progress.
-    pub(super) fn close(self) -> Fate {
+    pub(super) fn close(self) -> WriteFate {
         drop(self.messages);
         self.writer.wait(STUCK_AFTER)
     }
@@ -136,7 +136,7 @@ impl MessageReceiver {
     }
 }
 
-fn write_lines(receiver: &MessageReceiver, progress: &Progress) {
+fn write_lines(receiver: &MessageReceiver, progress: &WriteProgress) {
     while let Ok(message) = receiver.receive(Duration::MAX) {
         match message {
             Message::Line(line) => drop(writeln!(anstream::stderr(), "{line}")),
@@ -177,7 +177,12 @@ impl Paint {
     }
 }
 
-fn draw(receiver: &MessageReceiver, progress: &Progress, screen: &Screen, interrupt: Interrupt) {
+fn draw(
+    receiver: &MessageReceiver,
+    progress: &WriteProgress,
+    screen: &Screen,
+    interrupt: Interrupt,
+) {
     let mut region = Region::default();
     let mut last = None;
     let paint = Paint::here();

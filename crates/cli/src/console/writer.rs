@@ -16,12 +16,12 @@ pub(super) const STUCK_AFTER: Duration = Duration::from_secs(2);
 
 pub(super) struct Writer {
     end: Receiver<()>,
-    progress: Progress,
+    progress: WriteProgress,
     /// The work, unless a thread has taken it.
     work: Work,
 }
 
-type Write = Box<dyn FnOnce(&Progress) + Send>;
+type Write = Box<dyn FnOnce(&WriteProgress) + Send>;
 type Work = Arc<Mutex<Option<Write>>>;
 
 fn take(work: &Work) -> Option<Write> {
@@ -30,9 +30,9 @@ fn take(work: &Work) -> Option<Write> {
 
 /// A counter of the writes that a reader has taken.
 #[derive(Clone, Default)]
-pub(super) struct Progress(Arc<AtomicUsize>);
+pub(super) struct WriteProgress(Arc<AtomicUsize>);
 
-impl Progress {
+impl WriteProgress {
     pub(super) fn make(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
@@ -44,7 +44,7 @@ impl Progress {
 
 /// The outcome of waiting for a writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum WriteFate {
     /// Everything is written.
     Done,
     /// The reader took nothing for the given time.
@@ -52,9 +52,9 @@ pub(super) enum Fate {
 }
 
 impl Writer {
-    pub(super) fn start(write: impl FnOnce(&Progress) + Send + 'static) -> Self {
+    pub(super) fn start(write: impl FnOnce(&WriteProgress) + Send + 'static) -> Self {
         let (over, end) = sync_channel(1);
-        let progress = Progress::default();
+        let progress = WriteProgress::default();
         let made = progress.clone();
         let work: Work = Arc::new(Mutex::new(Some(Box::new(write))));
         let waiting = Arc::clone(&work);
@@ -70,16 +70,16 @@ impl Writer {
     }
 
     /// Waits until everything is written, or until there was no progress for `patience`.
-    pub(super) fn wait(self, patience: Duration) -> Fate {
+    pub(super) fn wait(self, patience: Duration) -> WriteFate {
         if let Some(write) = take(&self.work) {
             write(&self.progress);
         }
         let mut seen = self.progress.so_far();
         loop {
             match self.end.recv_timeout(patience) {
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => return Fate::Done,
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => return WriteFate::Done,
                 Err(RecvTimeoutError::Timeout) if self.progress.so_far() == seen => {
-                    return Fate::Stuck;
+                    return WriteFate::Stuck;
                 }
                 Err(RecvTimeoutError::Timeout) => seen = self.progress.so_far(),
             }

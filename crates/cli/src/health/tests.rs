@@ -8,7 +8,10 @@ fn describe(finding: &Finding) -> String {
 
 #[test]
 fn every_mark_has_one_word() {
-    assert_eq!([Mark::Ok, Mark::Warn, Mark::Fail].map(Mark::as_str), ["ok", "warn", "fail"]);
+    assert_eq!(
+        [HealthMark::Ok, HealthMark::Warn, HealthMark::Fail].map(HealthMark::as_str),
+        ["ok", "warn", "fail"]
+    );
 }
 
 #[test]
@@ -19,13 +22,13 @@ fn needed_client_without_answer_is_a_failure() {
     let path = || "/bin/claude".to_owned();
     let answers = ClientProbe::Answers { path: path(), version: "2.1".into() };
     let silent = ClientProbe::Silent { path: path(), why: "exit status 1".into() };
-    check(&answers, Need::Default, "ok client: claude 2.1 (/bin/claude)");
-    check(&answers, Need::Optional, "ok client: claude 2.1 (/bin/claude)");
+    check(&answers, ClientNeed::Default, "ok client: claude 2.1 (/bin/claude)");
+    check(&answers, ClientNeed::Optional, "ok client: claude 2.1 (/bin/claude)");
     let bad = "FAIL client: claude (/bin/claude) does not answer: exit status 1 → see what \
                `/bin/claude --version` says";
-    check(&silent, Need::Default, bad);
-    check(&silent, Need::Optional, &bad.replace("FAIL", "warn"));
-    check(&ClientProbe::Missing, Need::Default, "FAIL client: claude has gone → look again");
+    check(&silent, ClientNeed::Default, bad);
+    check(&silent, ClientNeed::Optional, &bad.replace("FAIL", "warn"));
+    check(&ClientProbe::Missing, ClientNeed::Default, "FAIL client: claude has gone → look again");
 }
 
 #[test]
@@ -34,10 +37,10 @@ fn unused_client_may_be_missing() {
         let (text, remedy) = ("cannot find it".to_owned(), "install it".to_owned());
         assert_eq!(describe(&missing("claude", text, remedy, need)), expected);
     };
-    check(Need::Default, "FAIL client: cannot find it → install it");
-    check(Need::Named, "warn client: cannot find it → install it");
+    check(ClientNeed::Default, "FAIL client: cannot find it → install it");
+    check(ClientNeed::Named, "warn client: cannot find it → install it");
     let information = "ok client: claude: not installed (only needed for `backend: claude`)";
-    check(Need::Optional, information);
+    check(ClientNeed::Optional, information);
 }
 
 #[test]
@@ -62,18 +65,18 @@ fn unknown_backend_is_named_with_its_origin() {
 fn disk_space_is_compared_with_possible_need() {
     let needed = (5 << 20) + (64 << 10);
     let check = |free, mark| assert_eq!(room(free, needed).mark, mark, "{free}");
-    check(u64::MAX, Mark::Ok);
-    check(1 << 30, Mark::Ok);
-    check((1 << 30) - 1, Mark::Warn);
-    check(100 << 20, Mark::Warn);
-    check((100 << 20) - 1, Mark::Fail);
-    check(0, Mark::Fail);
+    check(u64::MAX, HealthMark::Ok);
+    check(1 << 30, HealthMark::Ok);
+    check((1 << 30) - 1, HealthMark::Warn);
+    check(100 << 20, HealthMark::Warn);
+    check((100 << 20) - 1, HealthMark::Fail);
+    check(0, HealthMark::Fail);
     let said = |free| room(free, needed).text;
     assert_eq!(said(1 << 30), "1 GiB free");
     assert_eq!(said(300 << 20), "300 MiB free, less than 1 GiB");
     let little = "5 MiB free, less than 100 MiB; a turn needs about 5.1 MiB";
     assert_eq!(said(5 << 20), little);
-    assert_eq!(transcripts(1 << 30).mark, Mark::Warn);
+    assert_eq!(transcripts(1 << 30).mark, HealthMark::Warn);
     assert_eq!(describe(&transcripts(2048)), "ok disk: transcripts take 2 KiB");
 }
 
@@ -137,7 +140,7 @@ fn remains_of_killed_calls_are_named() {
 fn the_worst_finding_counts() {
     let (ok, warn) = (Finding::ok("a", "x"), Finding::warn("b", "x", None));
     let fail = Finding::fail("c", "x", None);
-    assert_eq!(worst(&[]), Mark::Ok);
-    assert_eq!(worst(&[warn.clone(), ok.clone()]), Mark::Warn);
-    assert_eq!(worst(&[ok, fail, warn]), Mark::Fail);
+    assert_eq!(worst(&[]), HealthMark::Ok);
+    assert_eq!(worst(&[warn.clone(), ok.clone()]), HealthMark::Warn);
+    assert_eq!(worst(&[ok, fail, warn]), HealthMark::Fail);
 }

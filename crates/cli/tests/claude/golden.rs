@@ -5,7 +5,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use raymond_store::disk::Files;
+use raymond_store::disk::RealDisk;
 use raymond_store::{Blobs, Journal};
 use raymond_testkit::journals::{Golden, NewGolden};
 use rustix::process::Signal;
@@ -33,8 +33,8 @@ fn golden(name: &str, stage: &Stage, ending: &str) {
 
 fn seal(name: &str, stage: &Stage) {
     let directory = stage.project.path(".raymond/runs/r");
-    let read = Journal::read(&Files, &directory.join("journal.jsonl")).unwrap();
-    let blobs = Blobs::new(Arc::new(Files), directory.join("blobs"));
+    let read = Journal::read(&RealDisk, &directory.join("journal.jsonl")).unwrap();
+    let blobs = Blobs::new(Arc::new(RealDisk), directory.join("blobs"));
     let hidden = |line: &[u8]| stage.hidden(str::from_utf8(line).unwrap()).into_bytes();
     let bodies = read.lines.iter().map(|line| hidden(line.body)).collect();
     let blob = |hash: &str| blobs.get(hash).map_err(|error| error.to_string());
@@ -197,9 +197,9 @@ fn replay_reports_the_first_difference() {
     // A release that charges a cent more would write this.
     let directory = stage.project.path(".raymond/runs/r");
     let path = directory.join("journal.jsonl");
-    let read = Journal::read(&Files, &path).unwrap();
+    let read = Journal::read(&RealDisk, &path).unwrap();
     fs::remove_file(&path).unwrap();
-    let mut journal = Journal::create(Arc::new(Files), &path, &read.header).unwrap();
+    let mut journal = Journal::create(Arc::new(RealDisk), &path, &read.header).unwrap();
     for line in read.lines.iter() {
         let line = str::from_utf8(line.body).unwrap();
         let dearer = line.replace(r#""charge":{"amount":10000,"#, r#""charge":{"amount":20000,"#);

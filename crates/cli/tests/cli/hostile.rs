@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use raymond_store::Journal;
-use raymond_store::disk::Files;
+use raymond_store::disk::RealDisk;
 use serde_json::Value;
 
 use crate::harness::{Output, Project};
@@ -40,7 +40,7 @@ fn forge(project: &Project, change: impl Fn(String) -> String) {
     let old = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     let lines: Vec<String> = old.lines().map(|line| change(unsummed(line))).collect();
-    let disk = Arc::new(Files);
+    let disk = Arc::new(RealDisk);
     let mut journal = Journal::create(disk, &path, lines[0].as_bytes()).unwrap();
     for line in &lines[1..] {
         journal.append(line.as_bytes()).unwrap();

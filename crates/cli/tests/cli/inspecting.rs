@@ -431,7 +431,7 @@ fn reply_without_tag_is_to_be_corrected() {
 }
 
 #[test]
-fn interrupted_script_that_is_not_repeated_is_to_be_checked() {
+fn interrupted_script_without_repetition_needs_a_check() {
     let project = Project::of(&[("wf/START.sh", "touch began; sleep 600")]);
     let owner = project.start("run wf --run-id r --interrupted-scripts fail");
     until("the script runs", || project.path("began").exists());

@@ -120,7 +120,7 @@ fn j4_done_hands_over_failures() {
 }
 
 #[test]
-fn j5_any_ends_the_other_worker_before_the_parent_continues() {
+fn j5_any_ends_other_workers_before_its_parent_continues() {
     let slow = format!(
         "[ \"$RAYMOND_ATTR_ITEM\" = b ] && {{ echo $$ > pid; exec sleep 60; }}\nuntil [ -s pid ]; do sleep 0.05; done\n{PLAIN}"
     );

@@ -51,7 +51,7 @@ fn table(output: &Output) -> Vec<Vec<&str>> {
 }
 
 #[test]
-fn run_registers_its_project_only_in_the_private_home() {
+fn project_is_registered_only_in_the_private_home() {
     let project = project();
     project.raymond("run good").prints("fine\n");
     assert_eq!(registered(&project), [project.root()]);
@@ -67,7 +67,7 @@ fn run_registers_its_project_only_in_the_private_home() {
 }
 
 #[test]
-fn every_command_that_owns_a_run_registers_its_project() {
+fn every_command_that_owns_runs_registers_its_project() {
     let check = |words: &str| {
         let project = project();
         let code = project.raymond(words).code();

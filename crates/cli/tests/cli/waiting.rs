@@ -27,7 +27,7 @@ fn timer_fires_late_but_never_early() {
 }
 
 #[test]
-fn no_wait_ends_the_process_and_resume_keeps_the_wait() {
+fn no_wait_ends_the_process_resume_keeps_waiting() {
     let project = nap("after=\"1h\"");
     project.raymond("run wf --run-id r --no-wait").prints("").mentions(
         4,
@@ -138,7 +138,7 @@ fn mistake_is_reported_at_once() {
 }
 
 #[test]
-fn script_behind_a_wait_runs_although_the_cap_is_spent() {
+fn script_after_a_wait_runs_without_any_budget() {
     let project = Project::of(&[
         ("wf/START.sh", "echo '<fork>PAID</fork><fork>PAID</fork><goto after=\"1s\">END</goto>'"),
         ("wf/PAID.md", "Ask."),
@@ -150,7 +150,7 @@ fn script_behind_a_wait_runs_although_the_cap_is_spent() {
 }
 
 #[test]
-fn edit_must_keep_the_state_that_an_agent_waits_for() {
+fn edit_must_keep_states_that_agents_wait_for() {
     let project = nap("after=\"1h\"");
     project.raymond("run wf --run-id r --no-wait --quiet");
     std::fs::remove_file(project.path("wf/END.sh")).unwrap();
@@ -163,7 +163,7 @@ fn edit_must_keep_the_state_that_an_agent_waits_for() {
 }
 
 #[test]
-fn stopped_run_keeps_its_wait_and_cancelled_one_ends() {
+fn stopped_run_keeps_its_wait_cancelled_one_ends() {
     let project = nap("after=\"1h\"");
     project.raymond("run wf --run-id r -d").prints("r\n");
     until("it waits", || !project.events("r", "agent_waits").is_empty());
@@ -272,7 +272,7 @@ fn tend_wakes_every_run_in_turn() {
 }
 
 #[test]
-fn tend_wakes_a_run_that_also_needs_a_login() {
+fn tend_wakes_runs_that_also_need_a_login() {
     let project = Project::of(&[
         ("wf/START.sh", "echo '<fork>W</fork><goto after=\"1s\">END</goto>'"),
         ("wf/W.md", "Work."),

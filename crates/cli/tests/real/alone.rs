@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use raymond_backends::conformance::{Harness, Situation};
-use raymond_backends::contract::{Answer, Backend, Request, StartedTurn, TurnObserver};
+use raymond_backends::contract::{Answer, Backend, PromptRequest, StartedTurn, TurnObserver};
 use raymond_backends::headless::ClientSettings;
 use raymond_backends::{claude, codex};
 use raymond_core::agent::SessionPlan;
@@ -55,10 +55,10 @@ impl Alone {
     }
 
     /// A request for one turn in a fresh conversation.
-    pub(crate) fn asking(&self, prompt: &str) -> Request {
+    pub(crate) fn asking(&self, prompt: &str) -> PromptRequest {
         self.asked.set(self.asked.get() + 1);
         let number = self.asked.get();
-        Request {
+        PromptRequest {
             started: StartedTurn {
                 nonce: Nonce::new(format!("alone{}", std::process::id())),
                 turn: format!("main.{number}.1").parse::<TurnId>().unwrap(),
@@ -84,7 +84,7 @@ impl Alone {
         }
     }
 
-    pub(crate) fn ask(&self, request: Request) -> Answer {
+    pub(crate) fn ask(&self, request: PromptRequest) -> Answer {
         finished(self.backend.answer(request, TurnObserver::silent(CancellationToken::new())))
     }
 }
@@ -94,7 +94,7 @@ impl Harness for Alone {
         self.backend.as_ref()
     }
 
-    fn request(&self, situation: Situation) -> Request {
+    fn request(&self, situation: Situation) -> PromptRequest {
         self.asking((self.prompts)(situation))
     }
 

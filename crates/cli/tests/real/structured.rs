@@ -1,6 +1,6 @@
 //! Answers in JSON with a schema, and models that give none.
 
-use raymond_backends::contract::{Answer, Request};
+use raymond_backends::contract::{Answer, PromptRequest};
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::run::outcome::{Finished, Reply};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::alone::Alone;
 
 fn replied(alone: &Alone, prompt: &str, schema: Option<Value>) -> Finished<Reply> {
-    let answer = alone.ask(Request { schema, ..alone.asking(prompt) });
+    let answer = alone.ask(PromptRequest { schema, ..alone.asking(prompt) });
     let Answer::Finished(reply) = answer else { panic!("{answer:#?}") };
     *reply
 }

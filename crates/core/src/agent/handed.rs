@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
+use crate::failure::AgentFailure;
 use crate::few::Few;
 use crate::ids::AgentId;
 use crate::value::Value;
@@ -21,6 +21,6 @@ pub struct HandedWorker {
 #[serde(rename_all = "snake_case")]
 pub enum WorkerEnd {
     Ended(Value),
-    Failed(Failure),
+    Failed(AgentFailure),
     Cancelled,
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::crayfish::Key;
+use crate::crayfish::StepKey;
 use crate::ids::StateName;
 
 /// The state or the step of a visit. Both print as their name.
@@ -12,7 +12,7 @@ use crate::ids::StateName;
 #[serde(rename_all = "snake_case")]
 pub enum Location {
     State(StateName),
-    Step(Key),
+    Step(StepKey),
 }
 
 impl Location {
@@ -25,7 +25,7 @@ impl Location {
     }
 
     /// Returns the key of the step; `None` in a run of states.
-    pub const fn step(&self) -> Option<&Key> {
+    pub const fn step(&self) -> Option<&StepKey> {
         match self {
             Self::State(_) => None,
             Self::Step(key) => Some(key),
@@ -48,8 +48,8 @@ impl From<StateName> for Location {
     }
 }
 
-impl From<Key> for Location {
-    fn from(key: Key) -> Self {
+impl From<StepKey> for Location {
+    fn from(key: StepKey) -> Self {
         Self::Step(key)
     }
 }

@@ -11,9 +11,9 @@ use crate::ids::AgentId;
 
 use super::definition::StepsDefinition;
 use super::envelope::AgentRequest;
-use super::key::Key;
+use super::key::StepKey;
 use super::problem::Problem;
-use super::render::Rendered;
+use super::render::RenderedStep;
 use super::state::StepsState;
 
 /// The instructions before every task.
@@ -49,9 +49,14 @@ pub fn message(request: &AgentRequest) -> String {
 impl StepsDefinition {
     /// Returns the request of the agent step that a branch is at. The document of a run is pinned
     /// with every `$ref` of its schemas resolved.
-    pub fn request(&self, state: &StepsState, agent: &AgentId, key: &Key) -> Option<AgentRequest> {
+    pub fn request(
+        &self,
+        state: &StepsState,
+        agent: &AgentId,
+        key: &StepKey,
+    ) -> Option<AgentRequest> {
         let asks = self.agent(key)?;
-        let Rendered::Agent(question) = self.render_entered(state, agent, key)? else {
+        let RenderedStep::Agent(question) = self.render_entered(state, agent, key)? else {
             return None;
         };
         Some(AgentRequest {

@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::crayfish::verdict::Verdict;
 
-use super::key::Key;
-use crate::crayfish::stored::{Read, Stored};
+use super::key::StepKey;
+use crate::crayfish::stored::{ParsedJson, Stored};
 
 /// The data of one call.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Call {
     /// Results of steps from earlier calls, for a new run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub results: BTreeMap<Key, Stored>,
+    pub results: BTreeMap<StepKey, Stored>,
     /// The attempts that the caller answers; a missing one is the first. The id of a step inside
     /// loops applies to the first of its keys that asks.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub attempts: BTreeMap<Key, u32>,
+    pub attempts: BTreeMap<StepKey, u32>,
     /// Whether the caller alone knows the attempts, because the run has no journal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alone: bool,
@@ -41,15 +41,15 @@ impl Call {
     pub(crate) fn drop_readings(&mut self) {
         let outputs = self.outputs.values_mut().map(|output| &mut output.stored);
         for stored in self.results.values_mut().chain(outputs) {
-            stored.read = Read::default();
+            stored.read = ParsedJson::default();
         }
     }
 }
 
 /// Returns the caller's attempt for a key, and the name it was sent under: the key, or its step's
 /// id.
-pub fn written(attempts: &BTreeMap<Key, u32>, key: &Key) -> Option<(Key, u32)> {
+pub fn written(attempts: &BTreeMap<StepKey, u32>, key: &StepKey) -> Option<(StepKey, u32)> {
     // The exact key wins over the id, which may mean any iteration.
-    let names = [key.clone(), Key::plain(key.step.clone())];
+    let names = [key.clone(), StepKey::plain(key.step.clone())];
     names.into_iter().find_map(|name| attempts.get(&name).map(|attempt| (name.clone(), *attempt)))
 }

@@ -7,9 +7,9 @@ use serde_json::{Map, Value as Json};
 use crate::ids::AgentId;
 
 use super::document::{AgentStep, Document, StepIndex, StepKind};
-use super::key::Key;
-use super::path::{Namespaces, Path, Root};
-use super::render::{self, ExecCall, Rendered, Unrendered};
+use super::key::StepKey;
+use super::path::{Namespace, Namespaces, Path};
+use super::render::{self, ExecCall, RenderedStep, Unrendered};
 use super::state::{Branch, Position, StepsState};
 use super::template::Unfilled;
 use super::walk::{Interpreter, Scope};
@@ -28,23 +28,23 @@ impl StepsDefinition {
         Interpreter { document: &self.document, vars: &self.vars }
     }
 
-    pub fn step(&self, key: &Key) -> Option<StepIndex> {
+    pub fn step(&self, key: &StepKey) -> Option<StepIndex> {
         self.document.find(key.step.as_str())
     }
 
-    pub fn agent(&self, key: &Key) -> Option<&AgentStep> {
+    pub fn agent(&self, key: &StepKey) -> Option<&AgentStep> {
         match &self.document.step(self.step(key)?).kind {
             StepKind::Agent(agent) => Some(agent),
             StepKind::Exec(_) | StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_) => None,
         }
     }
 
-    pub fn is_loop(&self, key: &Key) -> bool {
+    pub fn is_loop(&self, key: &StepKey) -> bool {
         self.step(key).is_some_and(|step| self.document.step(step).kind.is_loop())
     }
 
     /// Returns how many attempts a step has in all.
-    pub fn tries(&self, key: &Key) -> u32 {
+    pub fn tries(&self, key: &StepKey) -> u32 {
         match self.step(key).map(|step| &self.document.step(step).kind) {
             Some(StepKind::Exec(exec)) => exec.retries.get(),
             Some(StepKind::Agent(agent)) => agent.retries.get(),
@@ -53,7 +53,7 @@ impl StepsDefinition {
     }
 
     /// Returns the last attempt that an agent step has; each resume after a failure adds some.
-    pub fn last_attempt(&self, state: &StepsState, key: &Key) -> u32 {
+    pub fn last_attempt(&self, state: &StepsState, key: &StepKey) -> u32 {
         state.limits.get(key).copied().unwrap_or_else(|| self.tries(key))
     }
 
@@ -75,10 +75,10 @@ impl StepsDefinition {
     }
 
     /// Returns the program of an exec step that a branch is in.
-    pub fn call(&self, state: &StepsState, agent: &AgentId, key: &Key) -> Option<ExecCall> {
+    pub fn call(&self, state: &StepsState, agent: &AgentId, key: &StepKey) -> Option<ExecCall> {
         match self.render_entered(state, agent, key)? {
-            Rendered::Exec(call) => Some(call),
-            Rendered::Agent(_) => None,
+            RenderedStep::Exec(call) => Some(call),
+            RenderedStep::Agent(_) => None,
         }
     }
 
@@ -87,8 +87,8 @@ impl StepsDefinition {
         &self,
         state: &StepsState,
         agent: &AgentId,
-        key: &Key,
-    ) -> Option<Rendered> {
+        key: &StepKey,
+    ) -> Option<RenderedStep> {
         let rendered = self.render(state, agent, self.step(key)?);
         // `render` says why. A turn whose effect were dropped here would never end.
         debug_assert!(rendered.is_ok(), "{key} was entered, but not rendered: {rendered:?}");
@@ -108,14 +108,14 @@ impl StepsDefinition {
         state: &StepsState,
         agent: &AgentId,
         step: StepIndex,
-    ) -> Result<Option<Rendered>, Unrendered> {
+    ) -> Result<Option<RenderedStep>, Unrendered> {
         let Some(branch) = state.branches.get(agent) else { return Ok(None) };
         let scope = self.interpreter().scope(state, branch);
         let rendered = match &self.document.step(step).kind {
             StepKind::Exec(exec) => {
-                render::exec(exec, &self.document.env, &scope).map(Rendered::Exec)
+                render::exec(exec, &self.document.env, &scope).map(RenderedStep::Exec)
             }
-            StepKind::Agent(agent) => render::agent(agent, &scope).map(Rendered::Agent),
+            StepKind::Agent(agent) => render::agent(agent, &scope).map(RenderedStep::Agent),
             StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_) => return Ok(None),
         };
         let of_document =
@@ -129,7 +129,7 @@ impl StepsDefinition {
 struct OrNull<'a>(Scope<'a>);
 
 impl Namespaces for OrNull<'_> {
-    fn named(&self, root: Root, name: &str) -> Option<&Json> {
+    fn named(&self, root: Namespace, name: &str) -> Option<&Json> {
         self.0.named(root, name)
     }
 
@@ -143,9 +143,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::crayfish::render::Command;
+    use crate::crayfish::render::StepCommand;
     use crate::decide::tests::steps::steps;
-    use crate::run::program::Answers;
+    use crate::run::program::AnswerSource;
 
     #[test]
     fn program_is_rendered_with_values_of_its_branch() {
@@ -155,12 +155,12 @@ mod tests {
             "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x",
             "body": [exec, asks],
         });
-        let mut play = steps(Answers::Caller, &json!([each]));
+        let mut play = steps(AnswerSource::Caller, &json!([each]));
         play.start();
         let steps = play.definition.steps.as_deref().unwrap();
         let state = play.run.program.steps().unwrap();
         let called = |key: &str| steps.call(state, &AgentId::main(), &key.parse().unwrap());
-        assert_eq!(called("l[0].a").unwrap().command, Command::Shell("echo 1".to_owned()));
+        assert_eq!(called("l[0].a").unwrap().command, StepCommand::Shell("echo 1".to_owned()));
         assert_eq!(called("l[0].v"), None);
         assert_eq!(called("gone"), None);
     }
@@ -174,7 +174,7 @@ mod tests {
             { "id": "g", "kind": "if", "cond": until, "then": [] },
             { "id": "a", "kind": "exec", "shell": "true" },
         ]);
-        let play = steps(Answers::Caller, &all);
+        let play = steps(AnswerSource::Caller, &all);
         let steps = play.definition.steps.unwrap();
         let is_loop = |key: &str| steps.is_loop(&key.parse().unwrap());
         assert_eq!(["l", "w", "g", "a", "gone"].map(is_loop), [true, true, false, false, false]);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Number, Value};
 
-use super::key::Key;
+use super::key::StepKey;
 use super::name::StepId;
 use super::template::{Shape, Template};
 use crate::text::push_pointer_token;
@@ -17,7 +17,7 @@ mod paths;
 pub mod step;
 
 pub use step::{
-    AgentSettings, AgentStep, Cap, Contract, Exec, ForEach, If, InputSource, Invocation, Io,
+    AgentSettings, AgentStep, Cap, Contract, ExecStep, ForEach, If, InputSource, Invocation, Io,
     OnError, OnMaxIters, Order, SessionChoice, SessionMode, StepKind, StreamInput, While,
 };
 
@@ -57,7 +57,7 @@ pub struct Step {
 pub struct StepPlace {
     /// The step whose list contains it; `None` at the top level.
     pub parent: Option<StepIndex>,
-    pub list: List,
+    pub list: StepList,
     /// The index in that list, from 0.
     pub position: u32,
     pub enclosing_loop: Option<StepIndex>,
@@ -65,7 +65,7 @@ pub struct StepPlace {
 
 /// One of the lists that can contain steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum List {
+pub enum StepList {
     /// `steps` of the document.
     Steps,
     /// `then` of an `if`.
@@ -76,7 +76,7 @@ pub enum List {
     Body,
 }
 
-impl List {
+impl StepList {
     /// Returns the JSON key of the list.
     pub fn key(self) -> &'static str {
         match self {
@@ -121,7 +121,7 @@ impl Document {
 
     /// Returns the step of a key if the document can produce this key: the key names all loops
     /// around the step in order, and no iteration beyond `maxIters` of a `while`.
-    pub fn find_key(&self, key: &Key) -> Option<StepIndex> {
+    pub fn find_key(&self, key: &StepKey) -> Option<StepIndex> {
         let index = self.find(key.step.as_str())?;
         // Keys list loops outermost first, `loops` goes outward, so the key is read in reverse.
         let mut iterations = key.iterations.iter().rev();
@@ -139,7 +139,7 @@ impl Document {
 
     /// Returns the place of a key in the order in which a sequential walk reaches its steps: the
     /// loops around it with their iterations, then the step. Unknown steps come last.
-    pub fn walk_position(&self, key: &Key) -> Vec<(StepIndex, u64)> {
+    pub fn walk_position(&self, key: &StepKey) -> Vec<(StepIndex, u64)> {
         let index = |id: &StepId| self.find(id.as_str()).unwrap_or(StepIndex(u32::MAX));
         let loops = key.iterations.iter().map(|round| (index(&round.of), u64::from(round.number)));
         loops.chain([(index(&key.step), 0)]).collect()

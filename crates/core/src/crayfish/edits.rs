@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 
 use super::Template;
 use super::definition::StepsDefinition;
-use super::document::{AgentStep, Exec, ForEach, Invocation, Order, Step, StepKind};
+use super::document::{AgentStep, ExecStep, ForEach, Invocation, Order, Step, StepKind};
 use super::name::StepId;
-use super::path::{Path, Root};
+use super::path::{Namespace, Path};
 use super::state::StepsState;
 
 #[cfg(test)]
@@ -148,7 +148,8 @@ impl Compared<'_> {
 
     /// Names the variables of these paths that have another value.
     fn variables<'p>(&self, paths: impl Iterator<Item = &'p Path>) -> BTreeSet<String> {
-        let names = paths.filter(|path| path.root == Root::Vars).map(|path| path.name.as_str());
+        let names =
+            paths.filter(|path| path.root == Namespace::Vars).map(|path| path.name.as_str());
         let names = names.filter(|name| self.before.vars.get(*name) != self.now.vars.get(*name));
         names.map(|name| format!("the variable `{name}`")).collect()
     }
@@ -180,7 +181,7 @@ fn meaning(before: &StepKind, now: &StepKind) -> Vec<&'static str> {
     }
 }
 
-fn exec(before: &Exec, now: &Exec) -> Vec<&'static str> {
+fn exec(before: &ExecStep, now: &ExecStep) -> Vec<&'static str> {
     let command = match now.invocation {
         Invocation::Shell(_) => "shell",
         Invocation::Cmd { .. } => "run",

@@ -4,4 +4,4 @@ pub mod reply;
 pub mod request;
 
 pub use reply::{AgentRequest, CallFailure, CallOutcome, CallReply};
-pub use request::{MOST_SCHEMA_PATHS, Request};
+pub use request::{CallRequest, MOST_SCHEMA_PATHS};

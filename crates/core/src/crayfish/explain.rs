@@ -5,7 +5,7 @@
 //! time without recursion, so the largest document can be printed. The caller chooses the width.
 
 use super::document::{
-    AgentStep, Document, Exec, ForEach, If, Invocation, Io, OnError, OnMaxIters, Order,
+    AgentStep, Document, ExecStep, ForEach, If, Invocation, Io, OnError, OnMaxIters, Order,
     SessionChoice, SessionMode, StepIndex, StepKind, While,
 };
 use super::template::Template;
@@ -19,7 +19,7 @@ mod words;
 
 /// One line of the tree, and the facts below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct TreeLine {
     /// The step; `None` for a line that names a branch of an `if`.
     pub step: Option<StepIndex>,
     /// The tree characters before the line: `│ ├ `.
@@ -53,7 +53,7 @@ pub fn shared(document: &Document) -> Vec<String> {
 }
 
 /// Iterates over the steps as lines of a tree, in document order.
-pub fn lines(document: &Document) -> impl Iterator<Item = Line> {
+pub fn lines(document: &Document) -> impl Iterator<Item = TreeLine> {
     // An explicit stack instead of recursion: steps may be nested 500 levels deep.
     let mut waiting: Vec<Entry<'_>> = Vec::new();
     wait(&mut waiting, document.top(), 0);
@@ -70,7 +70,7 @@ pub fn lines(document: &Document) -> impl Iterator<Item = Line> {
             Node::Branch(name, steps) => {
                 wait(&mut waiting, steps, depth + 1);
                 let (name, does, below) = (name.to_owned(), String::new(), String::new());
-                Some(Line { step: None, lead, below, name, kind: "", does, facts: Vec::new() })
+                Some(TreeLine { step: None, lead, below, name, kind: "", does, facts: Vec::new() })
             }
             Node::Step(index) => {
                 let step = document.step(index);
@@ -81,7 +81,7 @@ pub fn lines(document: &Document) -> impl Iterator<Item = Line> {
                 let below = format!("{before}{gap}{inside}");
                 let (does, facts) = describe(&step.kind);
                 let (name, kind) = (step.id.to_string(), step.kind.name());
-                Some(Line { step: Some(index), lead, below, name, kind, does, facts })
+                Some(TreeLine { step: Some(index), lead, below, name, kind, does, facts })
             }
         }
     })
@@ -159,7 +159,7 @@ fn runs(invocation: &Invocation) -> String {
     }
 }
 
-fn exec_facts(exec: &Exec) -> Vec<String> {
+fn exec_facts(exec: &ExecStep) -> Vec<String> {
     let mut facts: Vec<String> = reads::exec(exec).into_iter().collect();
     match &exec.io {
         Io::None => {}

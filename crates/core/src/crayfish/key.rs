@@ -22,7 +22,7 @@ pub struct Iteration {
 
 /// The name of one execution of a step. Keys are ordered by loop and iteration number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
+pub struct StepKey {
     /// The enclosing loops, outermost first.
     pub iterations: Vec<Iteration>,
     pub step: StepId,
@@ -33,13 +33,13 @@ pub struct Key {
 #[error("{key} is not a key such as `step` or `loop[0].step`", key = quoted(.0))]
 pub struct BadKey(String);
 
-impl Key {
+impl StepKey {
     pub fn plain(step: StepId) -> Self {
         Self { iterations: Vec::new(), step }
     }
 }
 
-impl FromStr for Key {
+impl FromStr for StepKey {
     type Err = BadKey;
 
     fn from_str(text: &str) -> Result<Self, BadKey> {
@@ -60,7 +60,7 @@ fn iteration(text: &str) -> Option<Iteration> {
     Some(Iteration { of, number })
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for StepKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Iteration { of, number } in &self.iterations {
             write!(f, "{of}[{number}].")?;
@@ -69,13 +69,13 @@ impl fmt::Display for Key {
     }
 }
 
-impl Serialize for Key {
+impl Serialize for StepKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Key {
+impl<'de> Deserialize<'de> for StepKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for Key {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId {
     pub run: Option<RunId>,
-    pub key: Key,
+    pub key: StepKey,
     /// The attempt, from 1.
     pub attempt: u32,
 }
@@ -133,7 +133,7 @@ mod tests {
     fn a_key_names_loops_iterations_and_the_step() {
         let iteration = |of: &str, number| Iteration { of: of.parse().unwrap(), number };
         let check = |text: &str, iterations: Vec<Iteration>, step: &str| {
-            let expected = Key { iterations, step: step.parse().unwrap() };
+            let expected = StepKey { iterations, step: step.parse().unwrap() };
             assert_eq!(text.parse(), Ok(expected.clone()));
             assert_eq!(expected.to_string(), text);
         };
@@ -156,14 +156,14 @@ mod tests {
             "a[0] .b",
             "1.b",
         ] {
-            assert_eq!(bad.parse::<Key>(), Err(BadKey(bad.to_owned())));
+            assert_eq!(bad.parse::<StepKey>(), Err(BadKey(bad.to_owned())));
         }
     }
 
     #[test]
     fn keys_are_ordered_by_number() {
         let mut keys = ["l[10].a", "l[2].b", "l[2].a", "a", "l[2].m[0].a"];
-        keys.sort_by_key(|key| key.parse::<Key>().unwrap());
+        keys.sort_by_key(|key| key.parse::<StepKey>().unwrap());
         assert_eq!(keys, ["a", "l[2].a", "l[2].b", "l[2].m[0].a", "l[10].a"]);
     }
 
@@ -190,7 +190,7 @@ mod tests {
         ) {
             let iteration = |(of, number): (String, u32)| Iteration { of: of.parse().unwrap(), number };
             let iterations = loops.into_iter().map(iteration).collect();
-            let key = Key { iterations, step: step.parse().unwrap() };
+            let key = StepKey { iterations, step: step.parse().unwrap() };
             prop_assert_eq!(key.to_string().parse(), Ok(key));
         }
     }

@@ -19,7 +19,7 @@ mod tests;
 /// The values that a step can read, by name.
 pub trait Namespaces {
     /// Returns the stored value of `name` in `root`.
-    fn named(&self, root: Root, name: &str) -> Option<&Value>;
+    fn named(&self, root: Namespace, name: &str) -> Option<&Value>;
 
     /// Returns the value at the end of a path. A value that is not stored is built.
     fn lookup(&self, path: &Path) -> Option<Cow<'_, Value>> {
@@ -27,9 +27,9 @@ pub trait Namespaces {
     }
 }
 
-/// A namespace.
+/// The first part of a path, which names where its value is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Root {
+pub enum Namespace {
     /// Variables of the workflow and of the request.
     Vars,
     /// Results of earlier steps, by step id.
@@ -69,7 +69,7 @@ impl Segment {
 /// A path from a namespace: `$.results.fetch.json.items[0]`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Path {
-    pub root: Root,
+    pub root: Namespace,
     /// The variable, step or local in the namespace.
     pub name: String,
     /// The path inside its value.
@@ -92,14 +92,14 @@ pub enum BadPath {
     /// Its first key is not a namespace.
     #[error(
         "{path} names the unknown namespace {root}: there are `vars`, `results` and `locals`{meant}",
-        path = quoted(.path), root = quoted(.root), meant = meant(.root, Root::NAMES)
+        path = quoted(.path), root = quoted(.root), meant = meant(.root, Namespace::NAMES)
     )]
     UnknownRoot { path: String, root: String },
     /// It names a namespace as a whole.
     #[error(
         "{path} must name something in `{root}`, such as `{root}.x`", path = quoted(.path)
     )]
-    NoName { path: String, root: Root },
+    NoName { path: String, root: Namespace },
     /// Something in it is neither a key nor an index.
     #[error(
         "{path} is not a path from its character {at} on: `.key` or `[n]` is expected, \
@@ -124,7 +124,7 @@ impl BadPath {
     }
 }
 
-impl Root {
+impl Namespace {
     /// The namespaces as a document spells them.
     pub const NAMES: [&'static str; 3] = ["vars", "results", "locals"];
 
@@ -147,7 +147,7 @@ impl Path {
     /// Returns whether the path leads to the items of a loop, or into them.
     pub fn leads_to_items(&self) -> bool {
         let first = self.rest.first();
-        self.root == Root::Results && first.is_some_and(|first| first.is_key(ITEMS))
+        self.root == Namespace::Results && first.is_some_and(|first| first.is_key(ITEMS))
     }
 
     /// Returns the path as templates spell it, without the `$.`.
@@ -161,7 +161,7 @@ impl Path {
         let mut segments = segments.into_iter();
         let root = match segments.next() {
             Some(Segment::Key(root)) => {
-                Root::of(&root).ok_or_else(|| BadPath::UnknownRoot { path: path(), root })?
+                Namespace::of(&root).ok_or_else(|| BadPath::UnknownRoot { path: path(), root })?
             }
             Some(Segment::Index(_)) | None => return Err(beginning(path())),
         };
@@ -250,7 +250,7 @@ pub(super) fn key(text: &str) -> Option<(&str, &str)> {
     (!key.is_empty() && !key.starts_with('-')).then_some((key, rest))
 }
 
-impl fmt::Display for Root {
+impl fmt::Display for Namespace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Vars => "vars",

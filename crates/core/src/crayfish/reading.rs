@@ -52,7 +52,7 @@ impl Holds {
 /// The error for a text that is not strict JSON, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {reason}")]
-pub struct Unreadable {
+pub struct UnreadableJson {
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
@@ -118,25 +118,25 @@ impl Reason {
     }
 }
 
-impl From<Unreadable> for Problem {
-    fn from(bad: Unreadable) -> Self {
+impl From<UnreadableJson> for Problem {
+    fn from(bad: UnreadableJson) -> Self {
         let message = bad.to_string();
         Self::new(bad.pointer, bad.reason.code(), message)
     }
 }
 
 /// Reads bytes that contain exactly one JSON value.
-pub fn read(bytes: &[u8]) -> Result<Value, Unreadable> {
+pub fn read(bytes: &[u8]) -> Result<Value, UnreadableJson> {
     read_as(Holds::Value, bytes)
 }
 
 /// Reads a text that contains exactly one JSON value.
-pub fn read_text(text: &str) -> Result<Value, Unreadable> {
+pub fn read_text(text: &str) -> Result<Value, UnreadableJson> {
     read_text_as(Holds::Value, text)
 }
 
 /// Reads bytes of a role, with its depth limit.
-pub fn read_as(holds: Holds, bytes: &[u8]) -> Result<Value, Unreadable> {
+pub fn read_as(holds: Holds, bytes: &[u8]) -> Result<Value, UnreadableJson> {
     match std::str::from_utf8(bytes) {
         Ok(text) => read_text_as(holds, text),
         Err(bad) => {
@@ -147,7 +147,7 @@ pub fn read_as(holds: Holds, bytes: &[u8]) -> Result<Value, Unreadable> {
     }
 }
 
-fn read_text_as(holds: Holds, text: &str) -> Result<Value, Unreadable> {
+fn read_text_as(holds: Holds, text: &str) -> Result<Value, UnreadableJson> {
     let mut reader = Reader { scanner: Scanner::new(text), open: Vec::new(), most: holds.levels() };
     reader
         .document()
@@ -280,7 +280,7 @@ enum Placed {
     Whole(Value),
 }
 
-fn unreadable(text: &str, offset: usize, open: &[Open], reason: Reason) -> Unreadable {
+fn unreadable(text: &str, offset: usize, open: &[Open], reason: Reason) -> UnreadableJson {
     let before = &text[..text.floor_char_boundary(offset)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let mut pointer = String::new();
@@ -291,7 +291,7 @@ fn unreadable(text: &str, offset: usize, open: &[Open], reason: Reason) -> Unrea
             Open::Object(_, None) => {}
         }
     }
-    Unreadable {
+    UnreadableJson {
         line: before.bytes().filter(|byte| *byte == b'\n').count() + 1,
         column: before[line_start..].chars().count() + 1,
         offset,

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::document::{AgentStep, Contract, Exec, InputSource, Invocation, Io};
-use super::path::{Namespaces, Root};
+use super::document::{AgentStep, Contract, ExecStep, InputSource, Invocation, Io};
+use super::path::{Namespace, Namespaces};
 use super::template::{Room, Template, Unfilled};
 use crate::text::push_pointer_token;
 use crate::time::Span;
@@ -31,11 +31,11 @@ pub struct Visible<'a> {
 }
 
 impl Namespaces for Visible<'_> {
-    fn named(&self, root: Root, name: &str) -> Option<&Value> {
+    fn named(&self, root: Namespace, name: &str) -> Option<&Value> {
         match root {
-            Root::Vars => self.vars.get(name),
-            Root::Results => self.results.get(name),
-            Root::Locals => self.locals.get(name),
+            Namespace::Vars => self.vars.get(name),
+            Namespace::Results => self.results.get(name),
+            Namespace::Locals => self.locals.get(name),
         }
     }
 }
@@ -43,7 +43,7 @@ impl Namespaces for Visible<'_> {
 /// An exec step with its expressions filled in: everything that one attempt needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecCall {
-    pub command: Command,
+    pub command: StepCommand,
     /// Environment variables; those of the step replace those of the document.
     pub env: BTreeMap<String, String>,
     pub io: CallIo,
@@ -101,9 +101,9 @@ impl ExecCall {
     pub fn nul(&self) -> Option<String> {
         let is_cut = |text: &String| text.contains('\0');
         let command = match &self.command {
-            Command::Shell(text) => is_cut(text).then(|| "/shell".to_owned()),
-            Command::Cmd { cmd, .. } if is_cut(cmd) => Some("/run/cmd".to_owned()),
-            Command::Cmd { args, .. } => {
+            StepCommand::Shell(text) => is_cut(text).then(|| "/shell".to_owned()),
+            StepCommand::Cmd { cmd, .. } if is_cut(cmd) => Some("/run/cmd".to_owned()),
+            StepCommand::Cmd { args, .. } => {
                 args.iter().position(is_cut).map(|index| format!("/run/args/{index}"))
             }
         };
@@ -115,7 +115,7 @@ impl ExecCall {
 /// The command of an exec step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Command {
+pub enum StepCommand {
     /// A text for `bash -c`.
     Shell(String),
     /// A program and its arguments.
@@ -131,7 +131,7 @@ pub struct Question {
 
 /// A step that has to run, with its expressions filled in.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Rendered {
+pub enum RenderedStep {
     Exec(ExecCall),
     Agent(Question),
 }
@@ -168,20 +168,20 @@ impl Unrendered {
 
 /// Fills in the expressions of an exec step; `env` belongs to its document.
 pub fn exec(
-    exec: &Exec,
+    exec: &ExecStep,
     env: &BTreeMap<String, Template>,
     names: &dyn Namespaces,
 ) -> Result<ExecCall, Unrendered> {
     let mut filler = Filler { names, room: Room::new() };
     let command = match &exec.invocation {
-        Invocation::Shell(text) => Command::Shell(filler.text(text, || "/shell".into())?),
+        Invocation::Shell(text) => StepCommand::Shell(filler.text(text, || "/shell".into())?),
         Invocation::Cmd { cmd, args } => {
             let cmd = filler.text(cmd, || "/run/cmd".into())?;
             let mut filled = Vec::with_capacity(args.len());
             for (index, argument) in args.iter().enumerate() {
                 filled.push(filler.text(argument, || format!("/run/args/{index}"))?);
             }
-            Command::Cmd { cmd, args: filled }
+            StepCommand::Cmd { cmd, args: filled }
         }
     };
     // Those of the document first, so that those of the step replace them.
@@ -216,7 +216,7 @@ pub fn exec(
 fn read(from: &InputSource, names: &dyn Namespaces) -> Result<Value, Unrendered> {
     let nothing = || {
         // Distinguish a step that has not run from one without a value at the path.
-        let is_done = names.named(Root::Results, from.step.as_str()).is_some();
+        let is_done = names.named(Namespace::Results, from.step.as_str()).is_some();
         Unfilled::NoInput { step: from.step.clone(), path: is_done.then(|| from.path.to_string()) }
     };
     let unread = || Unrendered { at: "/io/inputFrom".into(), below: Below::Step, cause: nothing() };

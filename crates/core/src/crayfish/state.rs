@@ -39,10 +39,10 @@ use crate::value::Value;
 
 use super::call::{Call, Output};
 use super::gate::{Gate, Passage};
-use super::key::{Iteration, Key};
+use super::key::{Iteration, StepKey};
 use super::name::StepId;
 use super::problem::Problem;
-use super::stored::{Read, Stored};
+use super::stored::{ParsedJson, Stored};
 
 mod branch;
 mod event;
@@ -67,30 +67,30 @@ pub const MOST_KEPT: u64 = 24 * 1024 * 1024;
 pub struct StepsState {
     /// Results by key.
     #[serde(serialize_with = "without_readings")]
-    pub results: BTreeMap<Key, Stored>,
+    pub results: BTreeMap<StepKey, Stored>,
     /// The size of all results in bytes.
     #[serde(default)]
     pub kept: u64,
     /// The key of the latest result of each step that was reached, in the order of iterations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub latest: BTreeMap<StepId, Key>,
+    pub latest: BTreeMap<StepId, StepKey>,
     /// How many iterations each loop had whose items a path reads, by the key of the loop.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub lists: BTreeMap<Key, u32>,
+    pub lists: BTreeMap<StepKey, u32>,
     /// The attempt of each agent step that was requested last.
-    pub attempts: BTreeMap<Key, u32>,
+    pub attempts: BTreeMap<StepKey, u32>,
     /// The last attempt of each agent step to which a resume gave more attempts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub limits: BTreeMap<Key, u32>,
+    pub limits: BTreeMap<StepKey, u32>,
     /// Failures that count as results, although their steps will be reached again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub settled: BTreeSet<Key>,
+    pub settled: BTreeSet<StepKey>,
     /// Failures that the run still has to repeat, even if another edit comes first.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub repeated: BTreeSet<Key>,
+    pub repeated: BTreeSet<StepKey>,
     /// Agent steps that were edited after they had asked or failed, until they ask again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub edited: BTreeSet<Key>,
+    pub edited: BTreeSet<StepKey>,
     /// The branches that have not ended.
     pub branches: BTreeMap<AgentId, Branch>,
     /// The branches that can continue, oldest first.
@@ -103,10 +103,10 @@ pub struct StepsState {
     pub turned: u64,
     /// The results that the document could see at its end, if it has an `output`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conclusion: Option<BTreeMap<StepId, Option<Key>>>,
+    pub conclusion: Option<BTreeMap<StepId, Option<StepKey>>>,
     /// The errors of the last output, for an agent step that asks again.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub complaints: BTreeMap<Key, Vec<Problem>>,
+    pub complaints: BTreeMap<StepKey, Vec<Problem>>,
     /// The conversations that steps share, by label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sessions: BTreeMap<String, SessionId>,
@@ -122,7 +122,7 @@ pub struct StepsState {
     pub offers: BTreeMap<String, Output>,
     /// The attempts that the caller says it answers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub claims: BTreeMap<Key, u32>,
+    pub claims: BTreeMap<StepKey, u32>,
     /// Outputs of the caller for attempts that are over.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub stale: BTreeSet<String>,
@@ -130,7 +130,7 @@ pub struct StepsState {
 
 /// Serializes results without their parsed forms: a snapshot would contain everything twice.
 fn without_readings<S: Serializer>(
-    results: &BTreeMap<Key, Stored>,
+    results: &BTreeMap<StepKey, Stored>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.collect_map(results.iter().map(|(key, stored)| (key, stored.without_reading())))
@@ -155,15 +155,15 @@ pub fn accepted(answer: Json) -> Json {
 
 impl StepsState {
     /// Iterates over the results whose JSON must be loaded before the next decision.
-    pub fn unread(&self) -> impl Iterator<Item = (&Key, &Value)> {
+    pub fn unread(&self) -> impl Iterator<Item = (&StepKey, &Value)> {
         let unread = self.results.iter().filter(|(_, stored)| stored.json().is_none());
         unread.map(|(key, stored)| (key, &stored.value))
     }
 
     /// Sets the loaded JSON of a result.
-    pub fn read(&mut self, key: &Key, json: Json) {
+    pub fn read(&mut self, key: &StepKey, json: Json) {
         if let Some(stored) = self.results.get_mut(key) {
-            stored.read = Read(Some(Arc::new(json)));
+            stored.read = ParsedJson(Some(Arc::new(json)));
         }
     }
 
@@ -177,7 +177,7 @@ impl StepsState {
             StepEvent::Asked { key, attempt, errors, limit } => {
                 if !self.attempts.contains_key(key) {
                     // The caller gave an attempt for the step's id: it applied to this key only.
-                    self.attempts.remove(&Key::plain(key.step.clone()));
+                    self.attempts.remove(&StepKey::plain(key.step.clone()));
                 }
                 self.attempts.insert(key.clone(), *attempt);
                 self.limits.extend(limit.map(|limit| (key.clone(), limit)));
@@ -239,7 +239,7 @@ impl StepsState {
         self.look(agent);
     }
 
-    fn store(&mut self, key: &Key, stored: &Stored) {
+    fn store(&mut self, key: &StepKey, stored: &Stored) {
         // A result that is replaced gives its bytes back below.
         self.kept = self.kept.saturating_add(stored.value.len());
         if let Some(before) = self.results.insert(key.clone(), stored.clone()) {
@@ -249,7 +249,7 @@ impl StepsState {
 
     /// Makes a result the latest one of its step. A result that a caller brought becomes visible
     /// only here, when its step is reached.
-    fn reach(&mut self, key: &Key) {
+    fn reach(&mut self, key: &StepKey) {
         let latest = self.latest.entry(key.step.clone()).or_insert_with(|| key.clone());
         // Parallel iterations finish in any order, but the latest is the one with the highest
         // number.
@@ -268,7 +268,7 @@ impl StepsState {
     }
 
     /// Keeps what an edited document needs to know about its earlier execution.
-    fn settle(&mut self, settled: &[Key], edited: &[Key], repeated: &[Key]) {
+    fn settle(&mut self, settled: &[StepKey], edited: &[StepKey], repeated: &[StepKey]) {
         self.settled.extend(settled.iter().cloned());
         self.repeated.extend(repeated.iter().cloned());
         self.edited.extend(edited.iter().cloned());
@@ -332,7 +332,7 @@ impl StepsState {
         self.branches.get_mut(&parent).map(|branch| &mut branch.at)
     }
 
-    fn meet(&mut self, agent: &AgentId, key: &Key) {
+    fn meet(&mut self, agent: &AgentId, key: &StepKey) {
         self.leaves_the_gate(agent);
         self.leaves_the_start(agent);
         self.reach(key);
@@ -374,7 +374,7 @@ impl StepsState {
         self.look(&id);
     }
 
-    fn fail(&mut self, agent: &AgentId, key: &Key, contained: bool) {
+    fn fail(&mut self, agent: &AgentId, key: &StepKey, contained: bool) {
         self.leaves_the_gate(agent);
         self.leaves_the_start(agent);
         let Some(branch) = self.branches.get_mut(agent) else { return };

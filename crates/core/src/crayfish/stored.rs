@@ -15,28 +15,28 @@ pub struct Stored {
     /// Whether the step succeeded; only then it never runs again.
     pub ok: bool,
     /// The parsed result. It is not journalled: a process that resumes the run parses it again.
-    #[serde(default, skip_serializing_if = "Read::is_empty")]
-    pub read: Read,
+    #[serde(default, skip_serializing_if = "ParsedJson::is_empty")]
+    pub read: ParsedJson,
 }
 
 /// The parsed form of a text, if it is loaded. It cannot be compared, because it adds nothing to
 /// the text: a type that contains both compares only the text.
 #[derive(Debug, Clone, Default)]
-pub struct Read(pub Option<Arc<Json>>);
+pub struct ParsedJson(pub Option<Arc<Json>>);
 
-impl Read {
+impl ParsedJson {
     pub const fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 }
 
-impl Serialize for Read {
+impl Serialize for ParsedJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.as_deref().serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Read {
+impl<'de> Deserialize<'de> for ParsedJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // `null` is a value here, because an absent one is not written.
         Json::deserialize(deserializer).map(|json| Self(Some(Arc::new(json))))
@@ -61,12 +61,12 @@ impl Stored {
         store: &mut dyn FnMut(&[u8]) -> Result<Hash, E>,
     ) -> Result<Self, E> {
         let value = Value::keep(&written(&json), store)?;
-        Ok(Self { value, ok, read: Read(Some(Arc::new(json))) })
+        Ok(Self { value, ok, read: ParsedJson(Some(Arc::new(json))) })
     }
 
     pub fn inline(json: Json, ok: bool) -> Self {
         let value = Value::Inline(written(&json));
-        Self { value, ok, read: Read(Some(Arc::new(json))) }
+        Self { value, ok, read: ParsedJson(Some(Arc::new(json))) }
     }
 
     /// Returns the parsed result, if it is loaded.
@@ -78,7 +78,7 @@ impl Stored {
 impl Stored {
     /// Returns the result as a journal or a snapshot keeps it.
     pub(crate) fn without_reading(&self) -> Self {
-        Self { value: self.value.clone(), ok: self.ok, read: Read::default() }
+        Self { value: self.value.clone(), ok: self.ok, read: ParsedJson::default() }
     }
 }
 

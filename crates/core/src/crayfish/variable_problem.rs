@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::path::{Path, Root};
+use super::path::{Namespace, Path};
 
 /// The variable that made a step fail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,13 +17,13 @@ pub enum VariableProblem {
 impl VariableProblem {
     /// Returns the problem of a path without a value; `None` if no variable can give it one.
     pub fn missing(path: &Path) -> Option<Self> {
-        (path.root == Root::Vars).then(|| Self::Missing { name: path.name.clone() })
+        (path.root == Namespace::Vars).then(|| Self::Missing { name: path.name.clone() })
     }
 
     /// Returns the problem of a path to a text that should be a list. A part of a variable is not
     /// reported, because the user passes the whole variable.
     pub fn not_a_list(path: &Path) -> Option<Self> {
-        let is_whole = path.root == Root::Vars && path.rest.is_empty();
+        let is_whole = path.root == Namespace::Vars && path.rest.is_empty();
         is_whole.then(|| Self::NotAList { name: path.name.clone() })
     }
 }

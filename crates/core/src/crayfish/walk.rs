@@ -12,12 +12,12 @@ use crate::ids::AgentId;
 use crate::text::counted;
 
 use super::document::{
-    Document, ForEach, List, OnMaxIters, Order, Step, StepIndex, StepKind, While,
+    Document, ForEach, OnMaxIters, Order, Step, StepIndex, StepKind, StepList, While,
 };
 use super::error_code::ErrorCode;
-use super::key::Key;
+use super::key::StepKey;
 use super::name::StepId;
-use super::path::Root;
+use super::path::Namespace;
 use super::state::{Branch, LoopFrame, Position, StepEvent, StepsState};
 use super::variable_problem::VariableProblem;
 
@@ -49,7 +49,7 @@ pub enum Next {
     /// A step has to run.
     Does {
         step: StepIndex,
-        key: Key,
+        key: StepKey,
     },
     Fails(Stuck),
 }
@@ -58,7 +58,7 @@ pub enum Next {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stuck {
     pub code: ErrorCode,
-    pub key: Key,
+    pub key: StepKey,
     pub message: String,
     /// The variable of the run that is the cause, if there is one.
     pub variable: Option<VariableProblem>,
@@ -66,7 +66,7 @@ pub struct Stuck {
 
 impl Stuck {
     /// Returns a reason that no variable of the run explains.
-    pub fn new(code: ErrorCode, key: Key, message: impl Into<String>) -> Self {
+    pub fn new(code: ErrorCode, key: StepKey, message: impl Into<String>) -> Self {
         Self { code, key, message: message.into(), variable: None }
     }
 }
@@ -97,26 +97,26 @@ impl<'a> Interpreter<'a> {
     /// Returns the list that a branch runs through.
     fn outermost(&self, branch: &Branch) -> &'a [StepIndex] {
         match branch.born.last().and_then(|born| self.document.find(born.of.as_str())) {
-            Some(step) => self.list(step, List::Body),
+            Some(step) => self.list(step, StepList::Body),
             None => self.document.top(),
         }
     }
 
     fn body(&self, branch: &Branch) -> &'a [StepIndex] {
-        self.innermost(branch).map_or(&[], |step| self.list(step, List::Body))
+        self.innermost(branch).map_or(&[], |step| self.list(step, StepList::Body))
     }
 
     fn innermost(&self, branch: &Branch) -> Option<StepIndex> {
         self.document.find(branch.loops.last()?.of.as_str())
     }
 
-    fn list(&self, step: StepIndex, list: List) -> &'a [StepIndex] {
+    fn list(&self, step: StepIndex, list: StepList) -> &'a [StepIndex] {
         match (&self.document.step(step).kind, list) {
-            (StepKind::If(step), List::Then) => &step.then,
-            (StepKind::If(step), List::Else) => &step.otherwise,
-            (StepKind::ForEach(step), List::Body) => &step.body,
-            (StepKind::While(step), List::Body) => &step.body,
-            (_, List::Steps) => self.document.top(),
+            (StepKind::If(step), StepList::Then) => &step.then,
+            (StepKind::If(step), StepList::Else) => &step.otherwise,
+            (StepKind::ForEach(step), StepList::Body) => &step.body,
+            (StepKind::While(step), StepList::Body) => &step.body,
+            (_, StepList::Steps) => self.document.top(),
             (
                 StepKind::Exec(_)
                 | StepKind::Agent(_)
@@ -226,7 +226,7 @@ impl Scope<'_> {
         self.branch.loops.last().map_or(0, |frame| frame.number)
     }
 
-    fn enters(&self, step: StepIndex, each: &ForEach, key: Key) -> Next {
+    fn enters(&self, step: StepIndex, each: &ForEach, key: StepKey) -> Next {
         let count = match self.length(&each.list) {
             Ok(count) => count,
             Err(Some(other)) => {
@@ -249,11 +249,12 @@ impl Scope<'_> {
             return Next::Fails(Stuck::new(ErrorCode::TooLarge, key, message));
         }
         // Remember the key of the result: the body may replace the result that is visible now.
-        let found = (each.list.root == Root::Results).then(|| self.seen(&each.list.name)).flatten();
+        let found =
+            (each.list.root == Namespace::Results).then(|| self.seen(&each.list.name)).flatten();
         self.loops(step, found.cloned(), Some(count))
     }
 
-    fn loops(&self, step: StepIndex, list: Option<Key>, count: Option<u32>) -> Next {
+    fn loops(&self, step: StepIndex, list: Option<StepKey>, count: Option<u32>) -> Next {
         let of = self.steps.document.step(step).id.clone();
         // Results of an earlier pass would otherwise be visible in the first iteration.
         let listed = self.steps.document.is_listed(step);

@@ -6,7 +6,7 @@
 
 use crate::agent::{Agent, AgentStatus};
 use crate::budget::Micros;
-use crate::failure::Failure;
+use crate::failure::AgentFailure;
 use crate::ids::AgentId;
 use crate::machine::blocked::Blocked;
 use crate::machine::joins;
@@ -75,7 +75,7 @@ fn release_held(mut decision: Decision<'_>) -> Option<Vec<Event>> {
         Err(Blocked::Failed(failure)) => Some(fail(agent, failure)),
         Err(Blocked::Fault(fault)) => Some(fail(
             agent,
-            Failure::Protocol {
+            AgentFailure::Protocol {
                 fault: Box::new(fault),
                 stderr: String::new(),
                 accepted: Vec::new(),
@@ -85,7 +85,7 @@ fn release_held(mut decision: Decision<'_>) -> Option<Vec<Event>> {
 }
 
 /// Fails an agent and keeps its pending transition, so that a resume need not pay for it again.
-fn fail(agent: &Agent, failure: Failure) -> Vec<Event> {
+fn fail(agent: &Agent, failure: AgentFailure) -> Vec<Event> {
     let kept = match &agent.status {
         AgentStatus::Held(kept) => Some(kept.clone()),
         AgentStatus::Live
@@ -117,7 +117,11 @@ fn start_next(run: &Run, definition: &Definition, at: Timestamp) -> Option<Vec<E
         Readiness::Go(share) => vec![start(turn, share)],
         Readiness::VisitSpent(budget) => {
             let mut decision = Decision::new(run, definition, at);
-            program::fail(&mut decision, run.agents.get(agent)?, Failure::VisitBudget { budget });
+            program::fail(
+                &mut decision,
+                run.agents.get(agent)?,
+                AgentFailure::VisitBudget { budget },
+            );
             decision.events
         }
         Readiness::Blocked => return None,
@@ -207,7 +211,7 @@ fn end_without_progress(run: &Run) -> Option<Vec<Event>> {
     } else if let Some(oldest) = run.held.front().and_then(|id| run.agents.get(id)) {
         let limit = run.settings.max_agents;
         // Only the oldest: its failure may make room for the next fork.
-        fail(oldest, Failure::HeldForGood { limit })
+        fail(oldest, AgentFailure::HeldForGood { limit })
     } else if run.failed.is_empty() {
         end(Ending::Completed)
     } else {

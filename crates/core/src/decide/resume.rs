@@ -6,7 +6,7 @@
 
 use crate::agent::{Agent, AgentStatus, Asking};
 use crate::budget::Micros;
-use crate::failure::Failure;
+use crate::failure::AgentFailure;
 use crate::ids::{AgentId, TurnAttempt};
 use crate::machine::{alarm, asking, revival, waking};
 use crate::program;
@@ -133,7 +133,8 @@ fn is_revived(run: &Run, agent: &Agent) -> bool {
         // Its parent receives the failure as soon as the other workers have left.
         AgentStatus::Failed { .. } if is_in_a_group_that_is_over(run, agent) => false,
         AgentStatus::Failed {
-            failure: Failure::Crashes { .. } | Failure::Stalled { .. }, ..
+            failure: AgentFailure::Crashes { .. } | AgentFailure::Stalled { .. },
+            ..
         } => {
             matches!(run.phase, Phase::Ended(_))
         }
@@ -165,7 +166,7 @@ fn continue_agent(decision: &mut Decision<'_>, agent: &Agent) {
     }
     let repeats = decision.run.settings.interrupted_scripts == InterruptedScripts::Rerun;
     if turn.lane == Lane::Script && !repeats {
-        program::fail(decision, agent, Failure::InterruptedScript);
+        program::fail(decision, agent, AgentFailure::InterruptedScript);
     } else {
         decision.requeue(&turn.id, Notice::Interrupted);
     }

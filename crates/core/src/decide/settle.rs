@@ -7,7 +7,7 @@
 
 use crate::agent::{Agent, AgentStatus, CancelReason, Session, SessionPlan};
 use crate::budget::Micros;
-use crate::failure::{Failure, TurnFailure};
+use crate::failure::{AgentFailure, TurnFailure};
 use crate::ids::{BackendName, SessionId, TurnAttempt};
 use crate::machine::transition::lacks_a_part;
 use crate::program;
@@ -167,7 +167,7 @@ fn capped(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, progressed: bool) 
     decision.push(Event::TurnContinues { turn: turn.id.clone(), attempt, charge, stalls, session });
     // After the event above, which charges the attempt.
     if stalls >= MOST_STALLS {
-        return program::fail(decision, agent, Failure::Stalled { count: stalls });
+        return program::fail(decision, agent, AgentFailure::Stalled { count: stalls });
     }
     again(decision, ended, Notice::NewShare);
 }
@@ -175,7 +175,7 @@ fn capped(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, progressed: bool) 
 /// Queues the same turn again, unless the budget of its visit is used up.
 fn again(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, notice: Notice) {
     match decision.out_of_visit_budget(ended.agent, ended.charge.amount) {
-        Some(budget) => program::fail(decision, ended.agent, Failure::VisitBudget { budget }),
+        Some(budget) => program::fail(decision, ended.agent, AgentFailure::VisitBudget { budget }),
         None => decision.requeue(&ended.turn.id, notice),
     }
 }
@@ -218,7 +218,7 @@ fn failed(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, failure: &TurnFail
         | TurnFailure::OutputTooLarge { .. }
         | TurnFailure::Step { .. }
         | TurnFailure::NotStarted { .. } => {
-            program::fail(decision, agent, Failure::Turn(failure.clone()));
+            program::fail(decision, agent, AgentFailure::Turn(failure.clone()));
         }
     }
 }
@@ -247,11 +247,11 @@ fn limited(
 fn retry(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, failure: &TurnFailure) {
     let EndedTurn { turn, agent, charge, .. } = *ended;
     if agent.visit.retries >= decision.run.settings.retries {
-        return program::fail(decision, agent, Failure::Turn(failure.clone()));
+        return program::fail(decision, agent, AgentFailure::Turn(failure.clone()));
     }
     // Checked now and not after the wait, because the retry could not be paid then either.
     if let Some(budget) = decision.out_of_visit_budget(agent, charge.amount) {
-        return program::fail(decision, agent, Failure::VisitBudget { budget });
+        return program::fail(decision, agent, AgentFailure::VisitBudget { budget });
     }
     let retry = agent.visit.retries.saturating_add(1);
     let until = decision.at + backoff(&turn.attempt_id(), retry);
@@ -267,7 +267,7 @@ fn lost(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, session: &SessionId)
     if opens || decision.run.settings.on_lost_session == OnLostSession::Fail {
         let session = session.clone();
         let failure = TurnFailure::LostSession { session };
-        return program::fail(decision, agent, Failure::Turn(failure));
+        return program::fail(decision, agent, AgentFailure::Turn(failure));
     }
     // The attempt is part of the id, because Claude Code refuses to open a session id twice.
     let plan = SessionPlan::Fresh(turn.id.session(&decision.run.nonce, turn.attempt));
@@ -286,7 +286,7 @@ fn lost(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, session: &SessionId)
 fn start_over(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, plan: SessionPlan) {
     let EndedTurn { turn, agent, charge, .. } = *ended;
     if let Some(budget) = decision.out_of_visit_budget(agent, charge.amount) {
-        return program::fail(decision, agent, Failure::VisitBudget { budget });
+        return program::fail(decision, agent, AgentFailure::VisitBudget { budget });
     }
     let order = decision.order();
     decision.push(Event::TurnQueued {
@@ -323,7 +323,7 @@ fn interrupted(
         session: ended.session.cloned(),
     });
     if crashes >= MOST_STALLS {
-        program::fail(decision, agent, Failure::Crashes { count: crashes });
+        program::fail(decision, agent, AgentFailure::Crashes { count: crashes });
     } else if turn.recalled {
         again(decision, ended, Notice::NewShare);
     }

@@ -1,5 +1,5 @@
 //! The reasons for which a transition is not taken now.
-use crate::failure::Failure;
+use crate::failure::AgentFailure;
 use crate::protocol::Fault;
 
 #[derive(Debug)]
@@ -7,7 +7,7 @@ pub(crate) enum Blocked {
     /// The message is at fault: the agent is reminded.
     Fault(Fault),
     /// The agent fails, because no other message would help.
-    Failed(Failure),
+    Failed(AgentFailure),
     /// The fork has to wait until workers end.
     Held,
 }

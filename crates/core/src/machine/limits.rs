@@ -3,7 +3,7 @@
 //! The policy of the state that the agent leaves applies to the state that the tag names, and not
 //! to `then` (docs/frontmatter.md).
 
-use crate::failure::Failure;
+use crate::failure::AgentFailure;
 use crate::ids::{BackendName, StateName};
 use crate::run::decision::Decision;
 use crate::workflow::Definition;
@@ -41,10 +41,10 @@ impl Destination {
         decision: &Decision<'_>,
         session: &Session,
         holder: Option<&BackendName>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), AgentFailure> {
         let (state, instead_of) = (self.state.clone(), self.instead_of.clone());
         check_session_backend(decision, session, holder, &self.state).map_err(
-            |SessionMismatch { answers, holds }| Failure::OtherBackend {
+            |SessionMismatch { answers, holds }| AgentFailure::OtherBackend {
                 state,
                 answers,
                 holds,
@@ -60,7 +60,7 @@ pub(crate) fn within_limits(
     decision: &Decision<'_>,
     agent: &Agent,
     state: StateName,
-) -> Result<Destination, Failure> {
+) -> Result<Destination, AgentFailure> {
     let definition = decision.definition;
     let Some(limit) = exhausted(definition, agent, &state) else {
         return Ok(destination(decision, agent, state, None));
@@ -74,7 +74,7 @@ pub(crate) fn within_limits(
         Some(instead) if exhausted(definition, agent, instead).is_none() => {
             Ok(destination(decision, agent, instead.clone(), Some(state)))
         }
-        Some(_) | None => Err(Failure::Visits { state, limit }),
+        Some(_) | None => Err(AgentFailure::Visits { state, limit }),
     }
 }
 

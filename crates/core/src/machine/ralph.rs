@@ -6,10 +6,10 @@
 //! payload of a result as its input. Everything else, including most failures, leads to the prompt
 //! again in a fresh session. There is no stack, no policy and no reminder.
 
-use crate::failure::{Failure, TurnFailure};
+use crate::failure::{AgentFailure, TurnFailure};
 use crate::ids::StateName;
-use crate::protocol::{Malformed, Reading, ResultStatus, Tag, TagName};
-use crate::run::decision::{Decision, Entry};
+use crate::protocol::{Malformed, ResultStatus, Tag, TagName, TagReading};
+use crate::run::decision::{Decision, VisitEntry};
 use crate::run::event::{Event, StackChange};
 use crate::run::outcome::Finished;
 use crate::run::program::{Ralph, UNTIL};
@@ -44,7 +44,7 @@ pub(crate) fn finished(
     // loop.
     if strict && !outcome.denied.is_empty() {
         let tools = outcome.denied.clone();
-        return failed(decision, ralph, agent, Failure::Denied { tools });
+        return failed(decision, ralph, agent, AgentFailure::Denied { tools });
     }
     match result(decision, agent, &outcome.reply.reading) {
         // No command can turn a failure that the agent reports into a success.
@@ -74,7 +74,7 @@ fn next(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, result: Optio
 }
 
 /// Returns the result of a message. If there are several, none counts.
-fn result(decision: &mut Decision<'_>, agent: &Agent, reading: &Reading) -> Option<Given> {
+fn result(decision: &mut Decision<'_>, agent: &Agent, reading: &TagReading) -> Option<Given> {
     match reading.tags.as_slice() {
         // `omitted` needs no check: it stays 0 until thousands of tags were kept.
         [Tag::Result { payload, status }] => {
@@ -98,10 +98,10 @@ fn result(decision: &mut Decision<'_>, agent: &Agent, reading: &Reading) -> Opti
 
 /// Returns whether the loop continues after a failure. A turn that never started was not an
 /// iteration, and a user who asked for a failure after an interruption gets it.
-pub(crate) const fn survives(failure: &Failure) -> bool {
+pub(crate) const fn survives(failure: &AgentFailure) -> bool {
     match failure {
-        Failure::VisitBudget { .. } | Failure::Denied { .. } => true,
-        Failure::Turn(failure) => match failure {
+        AgentFailure::VisitBudget { .. } | AgentFailure::Denied { .. } => true,
+        AgentFailure::Turn(failure) => match failure {
             TurnFailure::Transient { .. }
             | TurnFailure::Timeout { .. }
             | TurnFailure::Task { .. }
@@ -118,24 +118,29 @@ pub(crate) const fn survives(failure: &Failure) -> bool {
         },
         // A loop has no tags to remind of, no forks and no steps. Five interruptions or stalls in a
         // row end it, because another iteration would probably suffer the same.
-        Failure::Protocol { .. }
-        | Failure::Visits { .. }
-        | Failure::OtherBackend { .. }
-        | Failure::TooManyAgents { .. }
-        | Failure::HeldForGood { .. }
-        | Failure::TooDeep { .. }
-        | Failure::Crashes { .. }
-        | Failure::Stalled { .. }
-        | Failure::InterruptedScript
-        | Failure::Step { .. }
-        | Failure::Unanswered
-        | Failure::Declared { .. }
-        | Failure::Exhausted { .. } => false,
+        AgentFailure::Protocol { .. }
+        | AgentFailure::Visits { .. }
+        | AgentFailure::OtherBackend { .. }
+        | AgentFailure::TooManyAgents { .. }
+        | AgentFailure::HeldForGood { .. }
+        | AgentFailure::TooDeep { .. }
+        | AgentFailure::Crashes { .. }
+        | AgentFailure::Stalled { .. }
+        | AgentFailure::InterruptedScript
+        | AgentFailure::Step { .. }
+        | AgentFailure::Unanswered
+        | AgentFailure::Declared { .. }
+        | AgentFailure::Exhausted { .. } => false,
     }
 }
 
 /// Continues after a failed iteration, or after a command that did not pass.
-pub(crate) fn failed(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, failure: Failure) {
+pub(crate) fn failed(
+    decision: &mut Decision<'_>,
+    ralph: &Ralph,
+    agent: &Agent,
+    failure: AgentFailure,
+) {
     let iteration = Ralph::iterations(agent);
     match (&ralph.until, decision.lane(&agent.visit.location)) {
         (Some(command), Lane::Script) => {
@@ -161,8 +166,8 @@ pub(crate) fn failed(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, 
 }
 
 /// Returns why the command did not pass, and the end of its output.
-fn explained(failure: &Failure) -> (String, &str) {
-    if let Failure::Turn(TurnFailure::Script { status, stderr, tag: None }) = failure {
+fn explained(failure: &AgentFailure) -> (String, &str) {
+    if let AgentFailure::Turn(TurnFailure::Script { status, stderr, tag: None }) = failure {
         (status.clone(), stderr)
     } else {
         (failure.to_string(), "")
@@ -176,7 +181,7 @@ fn again(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, input: Optio
         let prompt = decision.definition.entry.clone();
         return enter_state(decision, agent, TagName::Reset, &prompt, input);
     }
-    let failure = Failure::Exhausted { iterations, until: ralph.until.clone() };
+    let failure = AgentFailure::Exhausted { iterations, until: ralph.until.clone() };
     decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
 }
 
@@ -184,10 +189,11 @@ fn again(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, input: Optio
 /// next iteration begins.
 pub(crate) fn revive(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent) {
     let revived = Event::AgentRevived { agent: agent.id.clone() };
-    if let AgentStatus::Failed { failure: Failure::Exhausted { .. }, .. } = &agent.status {
+    if let AgentStatus::Failed { failure: AgentFailure::Exhausted { .. }, .. } = &agent.status {
         decision.push(revived);
         next(decision, ralph, agent, None);
-    } else if let AgentStatus::Failed { failure: Failure::Declared { .. }, .. } = &agent.status {
+    } else if let AgentStatus::Failed { failure: AgentFailure::Declared { .. }, .. } = &agent.status
+    {
         decision.push(revived);
         again(decision, ralph, agent, None);
     } else {
@@ -216,7 +222,7 @@ fn enter_state(
         implicit: false,
     });
     let count = agent.visits.get(state).copied().unwrap_or(0).saturating_add(1);
-    decision.enter(Entry {
+    decision.enter(VisitEntry {
         agent: &agent.id,
         state,
         visit: agent.visit.number.saturating_add(1),

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use crate::agent::{Agent, Session};
-use crate::failure::Failure;
+use crate::failure::AgentFailure;
 use crate::ids::StateName;
 use crate::protocol::{Fault, Tag, examples};
 use crate::run::decision::{Decision, EndedTurn};
@@ -66,13 +66,13 @@ pub(crate) fn finished(
 }
 
 /// Fails an agent without a transition to keep.
-fn fail(decision: &mut Decision<'_>, agent: &Agent, failure: Failure) {
+fn fail(decision: &mut Decision<'_>, agent: &Agent, failure: AgentFailure) {
     decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
 }
 
 enum Stop {
     Fault(Fault),
-    Failure(Failure),
+    Failure(AgentFailure),
 }
 
 /// Returns the tags of the transition in the text, unless the state treats a denied tool as a
@@ -89,7 +89,7 @@ fn read(decision: &Decision<'_>, agent: &Agent, outcome: &Finished) -> Result<Ve
         match state.front.on_denied {
             OnDenied::Warn => {}
             OnDenied::Remind => return Err(Stop::Fault(Fault::Denied { tools })),
-            OnDenied::Fail => return Err(Stop::Failure(Failure::Denied { tools })),
+            OnDenied::Fail => return Err(Stop::Failure(AgentFailure::Denied { tools })),
         }
     }
     let (reading, policy) = (&outcome.reply.reading, &state.front.policy);
@@ -120,7 +120,7 @@ fn remind(
     }
     // The run does not contain the charge of this turn yet, so it is passed along.
     if let Some(budget) = decision.out_of_visit_budget(agent, charge.amount) {
-        return fail(decision, agent, Failure::VisitBudget { budget });
+        return fail(decision, agent, AgentFailure::VisitBudget { budget });
     }
     decision.push(Event::Reminded {
         agent: agent.id.clone(),
@@ -146,12 +146,12 @@ pub(super) fn unusable(
     agent: &Agent,
     fault: Fault,
     stderr: &str,
-) -> Failure {
+) -> AgentFailure {
     // Only a user who reads the failure needs the names: a reminder lists the allowed states
     // anyway.
     let accepted = accepted(decision, agent, &fault);
     let fault = Box::new(with_states(decision, fault));
-    Failure::Protocol { fault, stderr: stderr.to_owned(), accepted }
+    AgentFailure::Protocol { fault, stderr: stderr.to_owned(), accepted }
 }
 
 /// Adds the names of the states to a fault about an unknown state.

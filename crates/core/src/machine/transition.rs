@@ -4,12 +4,12 @@
 
 use std::borrow::Cow;
 
-use crate::protocol::{Fault, Malformed, Need, Reading, Tag, TagName};
+use crate::protocol::{Fault, Malformed, Need, TagReading, Tag, TagName};
 use crate::text::counted;
 use crate::workflow::Policy;
 
 /// Returns the one transition in a reading, or the fault that prevents it.
-pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>, Fault> {
+pub(crate) fn transition(reading: &TagReading, policy: &Policy) -> Result<Vec<Tag>, Fault> {
     let count = reading.tags.len() + reading.omitted;
     let no_tag = || Fault::NoTag(reading.untagged.clone());
     let malformed = || Fault::Malformed(reading.malformed.clone());
@@ -38,7 +38,7 @@ pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>,
 
 /// Returns the reading of a prompt that may not ask: its questions are text, unless the message has
 /// nothing else.
-pub(crate) fn without_questions(reading: &Reading) -> Result<Cow<'_, Reading>, Fault> {
+pub(crate) fn without_questions(reading: &TagReading) -> Result<Cow<'_, TagReading>, Fault> {
     let asks = |tag: &Tag| tag.name() == TagName::Ask;
     let is_malformed_ask = |malformed: &Malformed| malformed.tag == TagName::Ask;
     if !reading.tags.iter().any(asks) && !reading.malformed.iter().any(is_malformed_ask) {
@@ -71,7 +71,7 @@ fn wrong_wait(tags: &[Tag]) -> Option<String> {
 
 /// Returns whether the correct tags are forks, and another fork or a `goto` is malformed. The
 /// correct ones alone would be a transition that silently lacks a worker, or a wait.
-pub(crate) fn lacks_a_part(reading: &Reading) -> bool {
+pub(crate) fn lacks_a_part(reading: &TagReading) -> bool {
     let is_part = |malformed: &Malformed| matches!(malformed.tag, TagName::Fork | TagName::Goto);
     is_one_fork(&reading.tags) && reading.malformed.iter().any(is_part)
 }
@@ -108,7 +108,7 @@ mod tests {
         let route = Route { target: Some("B".to_owned()), then: None, wait: None };
         let only = Policy { transitions: Some(vec![(TagName::Goto, route)]), ..Policy::default() };
         let check = |untagged: Untagged, policy: &Policy, taken: Option<Tag>| {
-            let reading = Reading { untagged: untagged.clone(), ..Reading::default() };
+            let reading = TagReading { untagged: untagged.clone(), ..TagReading::default() };
             let expected = taken.map(|tag| vec![tag]).ok_or(Fault::NoTag(untagged));
             assert_eq!(transition(&reading, policy), expected, "{policy:?}");
         };
@@ -122,7 +122,7 @@ mod tests {
     fn malformed_part_refuses_the_forks_beside_it() {
         let check = |tag: TagName, good: Vec<Tag>, is_taken: bool| {
             let malformed = vec![Malformed { tag, why: "it names no state".to_owned() }];
-            let reading = Reading { tags: good.clone(), malformed, ..Reading::default() };
+            let reading = TagReading { tags: good.clone(), malformed, ..TagReading::default() };
             let expected =
                 if is_taken { Ok(good) } else { Err(Fault::Malformed(reading.malformed.clone())) };
             assert_eq!(transition(&reading, &Policy::default()), expected, "{reading:?}");
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn omitted_tags_still_count_as_tags() {
         let check = |tags: Vec<Tag>, omitted: usize, expected: Result<Vec<Tag>, Fault>| {
-            let reading = Reading { tags, omitted, ..Reading::default() };
+            let reading = TagReading { tags, omitted, ..TagReading::default() };
             assert_eq!(transition(&reading, &Policy::default()), expected, "{reading:?}");
         };
         let several = |tags: &[TagName], count| Fault::SeveralTags { tags: tags.to_vec(), count };

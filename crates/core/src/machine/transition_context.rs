@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use crate::ids::{BackendName, StateName};
 use crate::protocol::{Fault, Need, ResultStatus, Tag, TagName};
-use crate::run::decision::{Decision, Entry};
+use crate::run::decision::{Decision, VisitEntry};
 use crate::run::event::{Event, StackChange};
 use crate::text::excerpt_bytes;
 use crate::value::Value;
-use crate::workflow::policy::Refused;
+use crate::workflow::policy::PolicyRefusal;
 
 use super::limits::Destination;
 use super::session_backend::{SessionMismatch, check_session_backend};
@@ -55,9 +55,9 @@ impl<'a> TransitionContext<'a> {
         let named = |state: Option<&StateName>| state.map(ToString::to_string);
         state.front.policy.check(tag, target, then, None).map_err(|refused| {
             let (target, follower) = match refused {
-                Refused::Tag => (None, None),
-                Refused::Target => (named(target), None),
-                Refused::Follower => (named(target), named(then)),
+                PolicyRefusal::Tag => (None, None),
+                PolicyRefusal::Target => (named(target), None),
+                PolicyRefusal::Follower => (named(target), named(then)),
             };
             Blocked::Fault(Fault::Forbidden { tag, target, follower })
         })
@@ -75,7 +75,7 @@ impl<'a> TransitionContext<'a> {
         };
         let tag = TagName::Goto;
         state.front.policy.check(tag, Some(target), None, Some(need)).map_err(|refused| {
-            let target = (refused != Refused::Tag).then(|| target.to_string());
+            let target = (refused != PolicyRefusal::Tag).then(|| target.to_string());
             Blocked::Fault(Fault::Forbidden { tag, target, follower: None })
         })
     }
@@ -160,7 +160,7 @@ impl<'a> TransitionContext<'a> {
         input: Option<Value>,
         session: &Session,
     ) {
-        decision.enter(Entry {
+        decision.enter(VisitEntry {
             agent: &self.agent.id,
             state: &to.state,
             visit: self.agent.visit.number.saturating_add(1),

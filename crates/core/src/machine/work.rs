@@ -7,7 +7,7 @@ use crate::protocol::reminder::reminder;
 use crate::run::settings::Settings;
 use crate::run::state::Run;
 use crate::run::turn_spec::{
-    LanguageParts, Message, PromptSpec, ScriptSpec, TimeLimits, VisitValues, Work,
+    LanguageParts, PromptSpec, PromptText, ScriptSpec, TimeLimits, VisitValues, Work,
 };
 use crate::scheduler::{Lane, Prompt, Turn};
 use crate::workflow::{Definition, State};
@@ -37,9 +37,9 @@ fn script(settings: &Settings, agent: &Agent, state: &State) -> ScriptSpec {
     }
 }
 
-fn message(definition: &Definition, agent: &Agent, turn: &Turn, state: &State) -> Message {
+fn message(definition: &Definition, agent: &Agent, turn: &Turn, state: &State) -> PromptText {
     match &turn.prompt {
-        Prompt::Body => Message::Body {
+        Prompt::Body => PromptText::Body {
             body: Arc::clone(&state.body),
             values: VisitValues::of(agent, &state.name),
         },
@@ -47,7 +47,7 @@ fn message(definition: &Definition, agent: &Agent, turn: &Turn, state: &State) -
             // A reminder must not offer a state that would fail at once.
             let runnable = definition.states.values().filter(|state| definition.can_run(state));
             let names = runnable.map(|state| state.name.to_string()).collect();
-            Message::Reminder(reminder(fault, &state.front.policy.allowance(names)))
+            PromptText::Reminder(reminder(fault, &state.front.policy.allowance(names)))
         }
     }
 }

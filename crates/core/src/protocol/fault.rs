@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_a_name_says_where_it_is() {
+    fn fault_of_a_name_shows_its_position() {
         let unresolved = |tag, attribute: Option<&str>| Fault::Unresolved {
             tag,
             attribute: attribute.map(str::to_owned),

@@ -17,21 +17,21 @@ use crate::value::Hash;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Reading {
-    /// Well-formed tags in order, at most [`Reading::MOST_TAGS`].
+pub struct TagReading {
+    /// Well-formed tags in order, at most [`TagReading::MOST_TAGS`].
     pub tags: Vec<Tag>,
     /// The number of further well-formed tags.
     pub omitted: usize,
-    /// Malformed tags in order, at most [`Reading::MOST_MALFORMED`].
+    /// Malformed tags in order, at most [`TagReading::MOST_MALFORMED`].
     pub malformed: Vec<Malformed>,
     /// The facts about a text without any tag that counts.
     pub untagged: Untagged,
     /// Unknown attributes, which lead to warnings. Each is listed once, at most
-    /// [`Reading::MOST_UNKNOWN`] of them.
+    /// [`TagReading::MOST_UNKNOWN`] of them.
     pub unknown_attributes: Vec<(TagName, String)>,
 }
 
-impl Reading {
+impl TagReading {
     /// Tags that are kept. No fork has more; further tags are only counted.
     pub const MOST_TAGS: usize = 20_000;
     /// Malformed tags that are explained.
@@ -80,7 +80,7 @@ impl<'a> Collected<'a> {
     fn add(&mut self, found: FoundTag<'a>) {
         let place = found.span.start;
         match found.tag {
-            Err(problem) if self.malformed.len() < Reading::MOST_MALFORMED => {
+            Err(problem) if self.malformed.len() < TagReading::MOST_MALFORMED => {
                 self.malformed.push((place, found.name, problem));
             }
             // Not counted: a decision only asks whether there is one, and a reminder explains
@@ -91,7 +91,7 @@ impl<'a> Collected<'a> {
                 // no common next state.
                 self.gotos += usize::from(found.name == TagName::Goto);
                 self.others += usize::from(![TagName::Goto, TagName::Fork].contains(&found.name));
-                if self.tags.len() < Reading::MOST_TAGS {
+                if self.tags.len() < TagReading::MOST_TAGS {
                     self.add_unknown(found.name, &tag);
                     self.tags.push((place, tag));
                 } else {
@@ -104,7 +104,7 @@ impl<'a> Collected<'a> {
 
     fn add_unknown(&mut self, name: TagName, tag: &BorrowedTag<'a>) {
         for attribute in &tag.unknown {
-            let full = self.unknown.len() >= Reading::MOST_UNKNOWN;
+            let full = self.unknown.len() >= TagReading::MOST_UNKNOWN;
             if full || self.unknown.contains(&(name, attribute)) {
                 continue;
             }
@@ -121,29 +121,29 @@ impl<'a> Collected<'a> {
         let refused =
             lacking.map(|(at, _)| (place(*at), TagName::Fork, TagProblem::Missing("next")));
         // Later ones could not survive the truncation below, and there may be thousands.
-        self.malformed.extend(refused.take(Reading::MOST_MALFORMED));
+        self.malformed.extend(refused.take(TagReading::MOST_MALFORMED));
         self.tags.retain(|(_, tag)| !lacks_next(tag));
         // In the order of the text, because a reminder explains only the first few.
         self.malformed.sort_by_key(|(place, ..)| *place);
-        self.malformed.truncate(Reading::MOST_MALFORMED);
+        self.malformed.truncate(TagReading::MOST_MALFORMED);
         // Omitted forks without `next` are malformed too, so they are not tags any more.
         self.omitted -= self.omitted_without_next;
     }
 
-    fn keep<E>(self, store: &mut dyn FnMut(&[u8]) -> Result<Hash, E>) -> Result<Reading, E> {
+    fn keep<E>(self, store: &mut dyn FnMut(&[u8]) -> Result<Hash, E>) -> Result<TagReading, E> {
         let tags = self.tags.into_iter().map(|(_, tag)| tag.kind.keep(store));
         let malformed = self
             .malformed
             .into_iter()
             .map(|(_, tag, problem)| Malformed { tag, why: problem.to_string() });
         let unknown = self.unknown.into_iter();
-        Ok(Reading {
+        Ok(TagReading {
             tags: tags.collect::<Result<_, E>>()?,
             omitted: self.omitted,
             malformed: malformed.collect(),
             untagged: Untagged::default(),
             unknown_attributes: unknown
-                .map(|(tag, name)| (tag, excerpt(name, Reading::SHOWN_NAME).into_owned()))
+                .map(|(tag, name)| (tag, excerpt(name, TagReading::SHOWN_NAME).into_owned()))
                 .collect(),
         })
     }
@@ -178,9 +178,9 @@ mod tests {
     use crate::protocol::tags::Invoke;
     use crate::value::{BlobRef, INLINE_MAX, Value};
 
-    fn read(text: &str) -> Reading {
+    fn read(text: &str) -> TagReading {
         let mut store = |bytes: &[u8]| Ok::<Hash, Infallible>(Hash::of(bytes));
-        let Ok(reading) = Reading::of(text, Source::Message, &mut store);
+        let Ok(reading) = TagReading::of(text, Source::Message, &mut store);
         reading
     }
 
@@ -204,14 +204,14 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(text: &str, expected: &Reading) {
+    fn check(text: &str, expected: &TagReading) {
         assert_eq!(&read(text), expected, "in {text:?}");
     }
 
     #[test]
     fn tags_keep_all_their_attributes() {
         let untagged = Untagged { last_line: "nothing".to_owned(), ..Untagged::default() };
-        check("nothing", &Reading { untagged, ..Reading::default() });
+        check("nothing", &TagReading { untagged, ..TagReading::default() });
         let text = r#"
             <reset input="i" cd="d" stack="clear">A</reset>
             <function return="R" input="i" model="m">B</function>
@@ -242,17 +242,17 @@ mod tests {
         ];
         let directories: Vec<Option<&str>> = tags.iter().map(Tag::cd).collect();
         assert_eq!(directories, [Some("d"), None, Some("d"), None]);
-        let expected = Reading { tags, ..Reading::default() };
+        let expected = TagReading { tags, ..TagReading::default() };
         check(text, &expected);
     }
 
     #[test]
     fn valid_tag_counts_beside_malformed_tags() {
-        let expected = Reading {
+        let expected = TagReading {
             tags: vec![goto("A")],
             malformed: vec![malformed(TagName::Call, "attribute `return` is missing")],
             unknown_attributes: vec![(TagName::Goto, "cd".to_owned())],
-            ..Reading::default()
+            ..TagReading::default()
         };
         check("<call>B</call> <goto cd='x'>A</goto> and `<goto>C</goto>`", &expected);
     }
@@ -260,15 +260,15 @@ mod tests {
     #[test]
     fn next_may_be_missing_beside_exactly_one_goto() {
         let forks = "<fork>A</fork><fork next='N'>B</fork>";
-        let one = Reading {
+        let one = TagReading {
             tags: vec![fork("A", None), fork("B", Some("N")), goto("N")],
-            ..Reading::default()
+            ..TagReading::default()
         };
         check(&format!("{forks}<goto>N</goto>"), &one);
-        let none = Reading {
+        let none = TagReading {
             tags: vec![fork("B", Some("N"))],
             malformed: vec![malformed(TagName::Fork, "attribute `next` is missing")],
-            ..Reading::default()
+            ..TagReading::default()
         };
         check(forks, &none);
         let malformed_goto = read(&format!("{forks}<goto></goto>"));
@@ -285,13 +285,13 @@ mod tests {
             ),
         ] {
             let tags = vec![fork("B", Some("N")), goto("N"), tag];
-            let several = Reading { tags, ..none.clone() };
+            let several = TagReading { tags, ..none.clone() };
             check(&format!("{forks}<goto>N</goto>{other}"), &several);
         }
     }
 
     #[test]
-    fn malformed_tags_are_in_the_order_of_cause_and_text() {
+    fn malformed_tags_are_ordered_by_cause_and_text() {
         let check = |text: &str, expected: &[Malformed]| assert_eq!(read(text).malformed, expected);
         let next = malformed(TagName::Fork, "attribute `next` is missing");
         let empty = malformed(TagName::Goto, "it ends with `/>` and names nothing");
@@ -323,7 +323,7 @@ mod tests {
             "<goto input='{large}'>A</goto><fork next='N' x='{large}' y='{small}'>B</fork>\
              <result>{large}</result>"
         );
-        let Ok(reading) = Reading::of(&text, Source::Script, &mut store);
+        let Ok(reading) = TagReading::of(&text, Source::Script, &mut store);
         let expected = vec![
             Tag::Goto { target: "A".to_owned(), input: Some(blob.clone()) },
             Tag::Fork {
@@ -345,28 +345,28 @@ mod tests {
     #[test]
     fn a_store_that_fails_fails_the_reading() {
         let text = format!("<result>{}</result>", "x".repeat(INLINE_MAX + 1));
-        let failed = Reading::of(&text, Source::Script, &mut |_| Err("disk full"));
+        let failed = TagReading::of(&text, Source::Script, &mut |_| Err("disk full"));
         assert_eq!(failed, Err("disk full"));
     }
 
     // proves: S25
     #[test]
     fn a_reading_is_bounded() {
-        let text = "<goto>A</goto>".repeat(Reading::MOST_TAGS + 3);
+        let text = "<goto>A</goto>".repeat(TagReading::MOST_TAGS + 3);
         let reading = read(&text);
-        assert_eq!(reading.tags.len(), Reading::MOST_TAGS);
+        assert_eq!(reading.tags.len(), TagReading::MOST_TAGS);
         assert_eq!(reading.omitted, 3);
 
-        let text =
-            "<fork next='N'>A</fork>".repeat(Reading::MOST_TAGS) + "<fork>A</fork><reset>B</reset>";
+        let text = "<fork next='N'>A</fork>".repeat(TagReading::MOST_TAGS)
+            + "<fork>A</fork><reset>B</reset>";
         let reading = read(&text);
-        assert_eq!(reading.tags.len(), Reading::MOST_TAGS);
+        assert_eq!(reading.tags.len(), TagReading::MOST_TAGS);
         assert_eq!(reading.omitted, 1, "the fork without next is malformed");
 
         let text = "<goto/>".repeat(30) + &"<fork>A</fork>".repeat(30);
-        assert_eq!(read(&text).malformed.len(), Reading::MOST_MALFORMED);
+        assert_eq!(read(&text).malformed.len(), TagReading::MOST_MALFORMED);
         let text = "<goto/>".repeat(30) + "<goto>A</goto>";
-        assert_eq!(read(&text).malformed.len(), Reading::MOST_MALFORMED);
+        assert_eq!(read(&text).malformed.len(), TagReading::MOST_MALFORMED);
 
         let names: Vec<String> = (10..60).map(|n| format!("a{n}='' ")).collect();
         let tag = format!("<goto {}>A</goto>", names.concat());

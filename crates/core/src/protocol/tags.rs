@@ -78,7 +78,6 @@ pub struct Follower {
     pub advice: &'static str,
 }
 
-/// The name of a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TagName {

@@ -4,7 +4,7 @@
 //! secrets may overlap. If a rule cannot decide yet, the walk stops there and continues with the
 //! next piece.
 
-use super::finding::{End, Look, Tail};
+use super::finding::{FindingEnd, FindingTail, Look};
 use std::ops::Range;
 
 use super::{REDACTED, Redactor, places, shapes, values};
@@ -18,12 +18,12 @@ struct Tails {
 }
 
 impl Tails {
-    fn add(&mut self, tail: Tail) {
+    fn add(&mut self, tail: FindingTail) {
         match tail {
-            Tail::None => {}
-            Tail::Token => self.token = true,
-            Tail::Credentials => self.credentials = true,
-            Tail::Key => self.key = true,
+            FindingTail::None => {}
+            FindingTail::Token => self.token = true,
+            FindingTail::Credentials => self.credentials = true,
+            FindingTail::Key => self.key = true,
         }
     }
 
@@ -46,7 +46,7 @@ pub(super) struct Cover {
     /// The number of next bytes that are hidden.
     hidden: usize,
     /// A further hidden range ahead, and its tail.
-    ahead: Option<(Range<usize>, Tail)>,
+    ahead: Option<(Range<usize>, FindingTail)>,
     tails: Tails,
     last: Shown,
     any: bool,
@@ -70,7 +70,7 @@ impl Cover {
         &mut self,
         redactor: &Redactor,
         text: &str,
-        end: End,
+        end: FindingEnd,
         shown: &mut String,
     ) -> usize {
         let bytes = text.as_bytes();
@@ -114,7 +114,7 @@ impl Cover {
     }
 
     /// Applies every rule at the first of these bytes.
-    fn apply_rules(&mut self, redactor: &Redactor, rest: &[u8], end: End) -> Decided {
+    fn apply_rules(&mut self, redactor: &Redactor, rest: &[u8], end: FindingEnd) -> Decided {
         let is_cut = self.marked == values::MARK.len();
         let findings = [
             values::value(redactor, rest, end),
@@ -123,7 +123,7 @@ impl Cover {
             places::place(self.before, rest, end),
         ];
         // At the end of the text, an undecided rule has found nothing.
-        if end == End::Later && findings.contains(&Look::Undecided) {
+        if end == FindingEnd::Later && findings.contains(&Look::Undecided) {
             return Decided::No;
         }
         for look in findings {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// Whether more of the text may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum FindingEnd {
     Here,
     Later,
 }
@@ -16,14 +16,14 @@ pub(super) enum Look {
     /// The rest of the text decides.
     Undecided,
     /// A secret in these bytes, counted from the place. It continues as long as its tail does.
-    Secret(Range<usize>, Tail),
+    Secret(Range<usize>, FindingTail),
     /// The end of a private key, with its length.
     KeyEnds(usize),
 }
 
 /// How a secret continues after the bytes that identified it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tail {
+pub(super) enum FindingTail {
     None,
     /// As long as the bytes can belong to a token.
     Token,

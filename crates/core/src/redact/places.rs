@@ -2,14 +2,14 @@
 //! or as the three parts of a web token.
 
 use super::shapes::{is_credentials, is_token, is_word, mixed};
-use crate::redact::finding::{End, Look, Tail};
+use crate::redact::finding::{FindingEnd, FindingTail, Look};
 
 /// Bytes that are searched for the end of a web token's first part, or of an address. A stream
 /// never holds back more text than this.
 const FAR: usize = 4096;
 
 /// Finds a secret at this place, after the byte `before`.
-pub(super) fn place(before: Option<u8>, rest: &[u8], end: End) -> Look {
+pub(super) fn place(before: Option<u8>, rest: &[u8], end: FindingEnd) -> Look {
     match rest[0] {
         b'-' => key(rest),
         b':' if before.is_some_and(is_word) => address(rest, end),
@@ -43,7 +43,7 @@ fn bearer(rest: &[u8]) -> Look {
     } else if mixed(&behind[..length]) < MIXED {
         Look::Nothing
     } else {
-        Look::Secret(start..start + length, Tail::Credentials)
+        Look::Secret(start..start + length, FindingTail::Credentials)
     }
 }
 
@@ -68,7 +68,7 @@ fn web_token(rest: &[u8]) -> Look {
     let second = part(behind, LEAST);
     if second == LEAST {
         // The bytes of credentials include all bytes of the three parts.
-        Look::Secret(0..START.len(), Tail::Credentials)
+        Look::Secret(0..START.len(), FindingTail::Credentials)
     } else if second == behind.len() {
         Look::Undecided
     } else {
@@ -77,7 +77,7 @@ fn web_token(rest: &[u8]) -> Look {
 }
 
 /// Finds the password in `://user:password@host`. User and host stay visible.
-fn address(rest: &[u8], end: End) -> Look {
+fn address(rest: &[u8], end: FindingEnd) -> Look {
     const START: &[u8] = b"://";
     if !rest.starts_with(START) {
         return if START.starts_with(rest) { Look::Undecided } else { Look::Nothing };
@@ -92,11 +92,11 @@ fn address(rest: &[u8], end: End) -> Look {
         (Some(length), _) => &near[..length],
         // No real address is this long, and a stream must not hold back more text.
         (None, _) if near.len() == FAR => return Look::Nothing,
-        (None, End::Later) => return Look::Undecided,
-        (None, End::Here) => near,
+        (None, FindingEnd::Later) => return Look::Undecided,
+        (None, FindingEnd::Here) => near,
     };
     match password(authority) {
-        Some((from, to)) => Look::Secret(START.len() + from..START.len() + to, Tail::None),
+        Some((from, to)) => Look::Secret(START.len() + from..START.len() + to, FindingTail::None),
         None => Look::Nothing,
     }
 }
@@ -114,7 +114,7 @@ fn key(rest: &[u8]) -> Look {
     const FIRST: &[u8] = b"-----BEGIN ";
     const LAST: &[u8] = b"-----END ";
     if let Some(behind) = rest.strip_prefix(FIRST) {
-        label(behind, |length| Look::Secret(0..FIRST.len() + length, Tail::Key))
+        label(behind, |length| Look::Secret(0..FIRST.len() + length, FindingTail::Key))
     } else if let Some(behind) = rest.strip_prefix(LAST) {
         label(behind, |length| Look::KeyEnds(LAST.len() + length))
     } else if FIRST.starts_with(rest) || LAST.starts_with(rest) {

@@ -4,7 +4,7 @@
 //! prefix alone is not enough: words such as `sk-learn-contrib-packages` must stay readable.
 
 use super::values::{MARK, SHORTEST_PART};
-use crate::redact::finding::{Look, Tail};
+use crate::redact::finding::{FindingTail, Look};
 
 /// A kind of token: a prefix at the start of a word, followed by enough bytes.
 struct Shape {
@@ -111,7 +111,7 @@ impl Shape {
         } else if mixed(&behind[..length]) < self.mixed {
             Look::Nothing
         } else {
-            Look::Secret(0..self.prefix.len() + length, Tail::Token)
+            Look::Secret(0..self.prefix.len() + length, FindingTail::Token)
         }
     }
 }

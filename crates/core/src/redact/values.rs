@@ -5,7 +5,7 @@
 //! more likely a word.
 
 use super::Redactor;
-use crate::redact::finding::{End, Look, Tail};
+use crate::redact::finding::{FindingEnd, FindingTail, Look};
 
 /// The mark that replaces the removed part of a text.
 pub(super) const MARK: &[u8] = "…".as_bytes();
@@ -17,18 +17,20 @@ const MARK_APART: &[u8] = " …".as_bytes();
 pub(super) const SHORTEST_PART: usize = 6;
 
 /// Finds the longest value that starts here, or the beginning of a shortened value.
-pub(super) fn value(redactor: &Redactor, rest: &[u8], end: End) -> Look {
+pub(super) fn value(redactor: &Redactor, rest: &[u8], end: FindingEnd) -> Look {
     if !redactor.firsts[usize::from(rest[0])] {
         return Look::Nothing;
     }
     for secret in redactor.secrets.iter().map(String::as_bytes) {
         let length = rest.iter().zip(secret).take_while(|(a, b)| a == b).count();
         if length == secret.len() {
-            return Look::Secret(0..length, Tail::None);
+            return Look::Secret(0..length, FindingTail::None);
         }
         match find_cut(&rest[length..], end) {
             Cut::Undecided => return Look::Undecided,
-            Cut::Here if length >= SHORTEST_PART => return Look::Secret(0..length, Tail::None),
+            Cut::Here if length >= SHORTEST_PART => {
+                return Look::Secret(0..length, FindingTail::None);
+            }
             Cut::Here | Cut::No => {}
         }
     }
@@ -36,17 +38,17 @@ pub(super) fn value(redactor: &Redactor, rest: &[u8], end: End) -> Look {
 }
 
 /// Finds the end of a value whose beginning was removed, after a mark.
-pub(super) fn ending(redactor: &Redactor, rest: &[u8], end: End) -> Look {
+pub(super) fn ending(redactor: &Redactor, rest: &[u8], end: FindingEnd) -> Look {
     let mut longest = 0;
     // Endings of different secrets may overlap: the longest one hides the most.
     for ending in redactor.secrets.iter().flat_map(|secret| endings(secret)) {
         if rest.starts_with(ending) {
             longest = longest.max(ending.len());
-        } else if end == End::Later && ending.starts_with(rest) {
+        } else if end == FindingEnd::Later && ending.starts_with(rest) {
             return Look::Undecided;
         }
     }
-    if longest == 0 { Look::Nothing } else { Look::Secret(0..longest, Tail::None) }
+    if longest == 0 { Look::Nothing } else { Look::Secret(0..longest, FindingTail::None) }
 }
 
 fn endings(secret: &str) -> impl Iterator<Item = &[u8]> {
@@ -61,11 +63,11 @@ enum Cut {
 }
 
 /// Returns whether the text was shortened at this place.
-fn find_cut(rest: &[u8], end: End) -> Cut {
+fn find_cut(rest: &[u8], end: FindingEnd) -> Cut {
     let marks = [MARK, MARK_APART];
     if marks.iter().any(|mark| rest.starts_with(mark)) {
         Cut::Here
-    } else if end == End::Later && marks.iter().any(|mark| mark.starts_with(rest)) {
+    } else if end == FindingEnd::Later && marks.iter().any(|mark| mark.starts_with(rest)) {
         Cut::Undecided
     // The text ends inside a secret, so it was probably shortened without a mark.
     } else if rest.is_empty() {

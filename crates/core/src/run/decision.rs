@@ -42,7 +42,7 @@ pub(crate) struct EndedTurn<'a> {
 }
 
 /// The parts of a visit that is about to be entered.
-pub(crate) struct Entry<'a> {
+pub(crate) struct VisitEntry<'a> {
     pub(crate) agent: &'a AgentId,
     pub(crate) state: &'a StateName,
     pub(crate) visit: u32,
@@ -105,8 +105,8 @@ impl<'a> Decision<'a> {
     }
 
     /// Enters a state and queues its first turn at the back.
-    pub(crate) fn enter(&mut self, entry: Entry<'_>) {
-        let Entry { agent, state, visit, count, input, result_status, session } = entry;
+    pub(crate) fn enter(&mut self, entry: VisitEntry<'_>) {
+        let VisitEntry { agent, state, visit, count, input, result_status, session } = entry;
         self.push(Event::VisitEntered {
             agent: agent.clone(),
             location: state.clone().into(),

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::{CancelReason, Frame, Location, PendingTransition, Session, SessionPlan};
 use crate::budget::{Charge, Micros};
 use crate::crayfish::StepEvent;
-use crate::failure::{Failure, TurnFailure};
+use crate::failure::{AgentFailure, TurnFailure};
 use crate::few::Few;
 use crate::ids::{AgentId, BackendName, Nonce, SessionId, StateName, TurnId};
 use crate::protocol::Notice;
@@ -136,7 +136,6 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
     },
-    /// A turn failed.
     TurnFailed {
         turn: TurnId,
         attempt: u32,
@@ -278,7 +277,7 @@ pub enum Event {
     },
     AgentFailed {
         agent: AgentId,
-        failure: Failure,
+        failure: AgentFailure,
         /// The transition that was paid for but not taken.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kept: Option<PendingTransition>,

@@ -13,10 +13,10 @@ use serde_json::Value as Json;
 
 use crate::budget::Cost;
 use crate::crayfish::Verdict;
-use crate::crayfish::stored::Read;
+use crate::crayfish::stored::ParsedJson;
 use crate::failure::TurnFailure;
 use crate::ids::SessionId;
-use crate::protocol::Reading;
+use crate::protocol::TagReading;
 use crate::value::Value;
 
 use super::stop::Interruption;
@@ -115,7 +115,7 @@ pub struct ReadReply {
     pub text: Value,
     /// The tags of the text.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub reading: Reading,
+    pub reading: TagReading,
     /// The existing directories that its tags name: the name as written, and the absolute path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub directories: BTreeMap<String, String>,
@@ -126,8 +126,8 @@ pub struct ReadReply {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// The value of a step's text.
-    #[serde(default, skip_serializing_if = "Read::is_empty")]
-    pub read: Read,
+    #[serde(default, skip_serializing_if = "ParsedJson::is_empty")]
+    pub read: ParsedJson,
 }
 
 // The parsed form adds nothing to the text, so it is not compared.
@@ -219,12 +219,12 @@ impl Outcome {
     pub fn drop_readings(&mut self) {
         match self {
             Self::Finished(finished) => {
-                finished.reply.reading = Reading::default();
-                finished.reply.read = Read::default();
+                finished.reply.reading = TagReading::default();
+                finished.reply.read = ParsedJson::default();
             }
             // A failed step has a result, too, and its text is recorded.
             Self::Failed { failure: TurnFailure::Step { result, .. }, .. } => {
-                result.read = Read::default();
+                result.read = ParsedJson::default();
             }
             Self::Failed { .. } | Self::Capped { .. } | Self::Interrupted { .. } => {}
         }
@@ -273,11 +273,11 @@ impl From<Value> for ReadReply {
     fn from(text: Value) -> Self {
         Self {
             text,
-            reading: Reading::default(),
+            reading: TagReading::default(),
             directories: BTreeMap::new(),
             stderr: String::new(),
             verdict: None,
-            read: Read::default(),
+            read: ParsedJson::default(),
         }
     }
 }

@@ -34,7 +34,7 @@ pub enum Program {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steps {
     /// The source of the answers to its agent steps.
-    pub answers: Answers,
+    pub answers: AnswerSource,
     /// Empty at the start of a run.
     #[serde(default, skip_serializing_if = "is_new")]
     pub state: Box<StepsState>,
@@ -47,7 +47,7 @@ fn is_new(state: &StepsState) -> bool {
 /// The source of the answers to agent steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answers {
+pub enum AnswerSource {
     /// The backend of the run.
     Backend,
     /// The caller of the tool `crayfish`.
@@ -75,7 +75,7 @@ impl Program {
     }
 
     /// Returns a document of steps that has not begun.
-    pub fn steps_of(answers: Answers) -> Self {
+    pub fn steps_of(answers: AnswerSource) -> Self {
         Self::Steps(Steps { answers, state: Box::default() })
     }
 
@@ -104,7 +104,7 @@ impl Program {
 
     /// Returns whether the caller of the run answers its agent steps.
     pub const fn is_answered_by_caller(&self) -> bool {
-        matches!(self, Self::Steps(Steps { answers: Answers::Caller, .. }))
+        matches!(self, Self::Steps(Steps { answers: AnswerSource::Caller, .. }))
     }
 
     /// Returns the lane in which the turns of a state or a step queue.

@@ -7,7 +7,7 @@
 use crate::capability::BackendCatalog;
 use crate::diagnostic::Diagnostic;
 use crate::ids::BackendName;
-use crate::workflow::{Mark, Reachability};
+use crate::workflow::{FrontmatterPart, Reachability};
 
 use super::settings::Settings;
 
@@ -59,7 +59,7 @@ impl<'a> Requirements<'a> {
         let is_unknown = |name: &BackendName| self.catalog.of(name).is_none();
         let named = reachability.prompts().filter_map(|state| {
             let name = state.front.backend.as_ref().filter(|name| is_unknown(name))?;
-            Some(reachability.marked(mistake(name), state, Mark::Key("backend")))
+            Some(reachability.marked(mistake(name), state, FrontmatterPart::Key("backend")))
         });
         let mut found: Vec<Diagnostic> = named.collect();
         // Reported even if no state uses it, because the user named it on purpose.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Micros;
-use crate::extension::Kind;
+use crate::extension::StateKind;
 use crate::ids::{BackendName, StateName};
 use crate::prices::{Price, Prices};
 use crate::scheduler::Lane;
@@ -174,8 +174,8 @@ impl Settings {
     /// Returns the lane in which the turns of a state queue.
     pub(crate) fn state_lane(&self, definition: &Definition, state: &StateName) -> Lane {
         match definition.states.get(state) {
-            Some(State { kind: Kind::Script, .. }) => Lane::Script,
-            Some(State { kind: Kind::Prompt, front, .. }) => {
+            Some(State { kind: StateKind::Script, .. }) => Lane::Script,
+            Some(State { kind: StateKind::Prompt, front, .. }) => {
                 Lane::Prompt(self.backend_of(front).clone())
             }
             // Not reachable: adopting a definition is refused while an agent needs a removed state.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::{Agent, AgentStatus, EndedAgent};
 use crate::budget::Micros;
-use crate::failure::Failure;
+use crate::failure::AgentFailure;
 use crate::ids::{AgentId, Nonce, RunId, StateName};
 use crate::scheduler::Scheduler;
 use crate::time::Timestamp;
@@ -53,7 +53,7 @@ pub struct Run {
     pub groups: BTreeMap<AgentId, Group>,
     /// Failed workers that were handed to their parents. They do not make the run `failed`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub handed_failures: BTreeMap<AgentId, Failure>,
+    pub handed_failures: BTreeMap<AgentId, AgentFailure>,
     /// Agents that are being cancelled.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub cancelling: BTreeSet<AgentId>,
@@ -143,7 +143,9 @@ impl Run {
     pub fn results(&self) -> impl Iterator<Item = (&AgentId, &Value)> {
         let ended = self.ended.iter().map(|(agent, ended)| (agent, &ended.result));
         let reason = |id| match &self.agents.get(id)?.status {
-            AgentStatus::Failed { failure: Failure::Declared { reason }, .. } => Some((id, reason)),
+            AgentStatus::Failed { failure: AgentFailure::Declared { reason }, .. } => {
+                Some((id, reason))
+            }
             AgentStatus::Failed { .. }
             | AgentStatus::Live
             | AgentStatus::Held(_)

@@ -61,7 +61,7 @@ pub struct PromptSpec {
     /// The backend that answers.
     pub backend: BackendName,
     pub plan: SessionPlan,
-    pub message: Message,
+    pub message: PromptText,
     /// A notice that precedes the prompt if the client may have seen an earlier attempt.
     pub notice: Option<Notice>,
     /// How often the agent has entered the state. For a step: the output that is asked for, from 1.
@@ -81,10 +81,9 @@ pub struct PromptSpec {
     pub limits: TimeLimits,
 }
 
-/// The text of a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Message {
+pub enum PromptText {
     /// The body of a state, whose variables the executor fills in.
     Body {
         body: Arc<str>,
@@ -193,7 +192,7 @@ impl Extras {
 
 /// The parts of a prompt that depend on the language of the run.
 pub(crate) struct LanguageParts<'a> {
-    pub(crate) message: Message,
+    pub(crate) message: PromptText,
     /// The settings of the state.
     pub(crate) front: &'a Frontmatter,
     /// [`PromptSpec::count`]

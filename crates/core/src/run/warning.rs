@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::program::without_result;
-use crate::failure::Failure;
+use crate::failure::AgentFailure;
 use crate::ids::BackendName;
 use crate::protocol::{Malformed, TagName};
 use crate::text::counted;
@@ -47,7 +47,7 @@ pub enum Warning {
     IterationFailed {
         /// The iteration, from 1.
         iteration: u32,
-        failure: Failure,
+        failure: AgentFailure,
     },
     /// The result of an iteration does not count, because the command did not pass.
     ResultRefused {

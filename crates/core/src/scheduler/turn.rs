@@ -67,7 +67,6 @@ pub struct Turn {
     /// Whether Raymond is ending its client because its share does not fit the cap any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recalled: bool,
-    /// The phase that the turn is in.
     pub phase: TurnPhase,
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use crate::agent::AgentStatus;
-use crate::failure::Failure;
+use crate::failure::AgentFailure;
 use crate::ids::{RunId, TurnId};
 use crate::run::program::{Program, Steps};
 use crate::run::{Ending, Phase, Run};
@@ -18,7 +18,7 @@ use crate::run::{Ending, Phase, Run};
 use crate::crayfish::definition::StepsDefinition;
 use crate::crayfish::envelope::{AgentRequest, CallFailure, CallOutcome, CallReply};
 use crate::crayfish::error_code::ErrorCode;
-use crate::crayfish::key::Key;
+use crate::crayfish::key::StepKey;
 use crate::crayfish::problem::Problem;
 use crate::crayfish::state::Branch;
 
@@ -56,7 +56,7 @@ fn output(run: &Run, steps: &StepsDefinition) -> Option<Json> {
 // can show that its attempts are used up, so the reply contains an attempt beyond the last one.
 fn use_up(attempts: &mut BTreeMap<String, u32>, run: &Run, steps: &StepsDefinition) {
     let Some(state) = run.program.steps() else { return };
-    let failed: Vec<&Key> = state.branches.values().filter_map(Branch::failed_at).collect();
+    let failed: Vec<&StepKey> = state.branches.values().filter_map(Branch::failed_at).collect();
     let collected =
         state.results.iter().filter(|(key, stored)| !stored.ok && !failed.contains(key));
     for (key, stored) in collected {
@@ -108,7 +108,7 @@ fn requests(run: &Run, steps: &StepsDefinition, id: Option<&RunId>) -> Vec<Agent
         run.scheduler.asks.keys().filter_map(|ask| {
             Some((run.agents.get(&ask.agent)?.visit.location.step()?.clone(), ask))
         });
-    let keyed: BTreeMap<Key, &TurnId> = keyed.collect();
+    let keyed: BTreeMap<StepKey, &TurnId> = keyed.collect();
     let asked = keyed.into_iter().filter_map(|(key, ask)| {
         let request = steps.request(state, &ask.agent, &key)?;
         Some(AgentRequest { run: id.cloned(), ..request })
@@ -159,7 +159,7 @@ fn failure(run: &Run) -> CallFailure {
     };
     let stored = state.and_then(|state| state.results.get(key)?.json());
     let errors = stored.and_then(|stored| stored.get("errors")).map(problems).unwrap_or_default();
-    let (code, message) = if let Failure::Step { code, message, .. } = failure {
+    let (code, message) = if let AgentFailure::Step { code, message, .. } = failure {
         (*code, message.clone())
     } else {
         // In a run of a caller only programs have turns, so any other failure is one of a program.

@@ -20,7 +20,7 @@ use crate::protocol::ResultStatus;
 use crate::run::decision::Decision;
 use crate::run::event::{Ending, Event};
 use crate::run::outcome::Finished;
-use crate::run::program::Answers;
+use crate::run::program::AnswerSource;
 use crate::run::state::Run;
 use crate::scheduler::{Lane, Prompt};
 use crate::text::push_pointer_token;
@@ -32,7 +32,7 @@ use crate::crayfish::document;
 use crate::crayfish::document::{Order, SessionMode, StepIndex, StepKind};
 use crate::crayfish::error_code::ErrorCode;
 use crate::crayfish::gate::Gate;
-use crate::crayfish::key::{Iteration, Key};
+use crate::crayfish::key::{Iteration, StepKey};
 use crate::crayfish::name::StepId;
 use crate::crayfish::problem::Problem;
 use crate::crayfish::problem_code::ProblemCode;
@@ -83,14 +83,14 @@ pub(crate) fn advance(mut decision: Decision<'_>) -> Option<Vec<Event>> {
 }
 
 /// Returns how a run ends in which nothing can start: it failed, or its caller has to answer.
-pub(crate) fn ending(run: &Run, answers: Answers) -> Option<Ending> {
+pub(crate) fn ending(run: &Run, answers: AnswerSource) -> Option<Ending> {
     // One failure is enough: a branch that waits for a failed iteration would wait for ever.
     if !run.failed.is_empty() {
         return Some(Ending::Failed);
     }
     match answers {
-        Answers::Caller if !run.scheduler.asks.is_empty() => Some(Ending::NeedsCaller),
-        Answers::Caller | Answers::Backend => None,
+        AnswerSource::Caller if !run.scheduler.asks.is_empty() => Some(Ending::NeedsCaller),
+        AnswerSource::Caller | AnswerSource::Backend => None,
     }
 }
 
@@ -156,7 +156,7 @@ fn split(decision: &mut Decision<'_>, agent: &Agent, of: &StepId, count: u32) {
 }
 
 /// Starts a step. A step that cannot be rendered fails here, before it waits for a gate or a slot.
-fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: Key) {
+fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: StepKey) {
     let Some((steps, state)) = program_and_state(decision) else { return };
     if let Err(unrendered) = steps.render(state, &agent.id, index) {
         let code = match &unrendered.cause {
@@ -207,7 +207,7 @@ fn next_attempt(
     decision: &Decision<'_>,
     steps: &StepsDefinition,
     state: &StepsState,
-    key: &Key,
+    key: &StepKey,
 ) -> NextAttempt {
     // A caller without a journal says itself which attempt comes next.
     let attempt = written(&state.attempts, key).map_or(1, |(_, attempt)| attempt);
@@ -229,7 +229,7 @@ fn next_attempt(
 }
 
 /// Returns the errors of the last answer to a step that has failed because no answer was valid.
-fn errors_of_last_attempt(state: &StepsState, key: &Key) -> Option<Vec<Problem>> {
+fn errors_of_last_attempt(state: &StepsState, key: &StepKey) -> Option<Vec<Problem>> {
     let result = state.results.get(key).filter(|stored| !stored.ok)?.json()?;
     let code = result.get("error")?.as_str()?;
     let errors = || serde_json::from_value(result.get("errors")?.clone()).ok();
@@ -239,7 +239,7 @@ fn errors_of_last_attempt(state: &StepsState, key: &Key) -> Option<Vec<Problem>>
 }
 
 /// Enters the next visit of a branch, for this step.
-fn visit(decision: &mut Decision<'_>, agent: &Agent, key: &Key) -> u32 {
+fn visit(decision: &mut Decision<'_>, agent: &Agent, key: &StepKey) -> u32 {
     let visit = agent.visit.number.saturating_add(1);
     decision.push(Event::VisitEntered {
         agent: agent.id.clone(),
@@ -278,7 +278,7 @@ fn gate(decision: &Decision<'_>, agent: &Agent, index: StepIndex) -> Option<(Gat
 /// An attempt at an agent step.
 struct Question {
     turn: TurnId,
-    key: Key,
+    key: StepKey,
     attempt: u32,
     /// The last attempt that the step has.
     limit: u32,
@@ -396,7 +396,7 @@ fn label(
 }
 
 /// Asks for an answer: a backend, or the caller of the run.
-fn ask(decision: &mut Decision<'_>, turn: TurnId, key: &Key, session: &Session) {
+fn ask(decision: &mut Decision<'_>, turn: TurnId, key: &StepKey, session: &Session) {
     if decision.run.program.is_answered_by_caller() {
         let question = Value::Inline(key.to_string());
         // The question never expires: a caller may take as long as it likes.
@@ -441,12 +441,12 @@ pub(crate) fn finished(
     }
 }
 
-fn last_attempt(decision: &Decision<'_>, key: &Key) -> u32 {
+fn last_attempt(decision: &Decision<'_>, key: &StepKey) -> u32 {
     program_and_state(decision).map_or(1, |(steps, state)| steps.last_attempt(state, key))
 }
 
 /// Stores the result of a step, or fails it if the results would exceed the limit.
-fn done(decision: &mut Decision<'_>, agent: &Agent, key: Key, stored: Stored) {
+fn done(decision: &mut Decision<'_>, agent: &Agent, key: StepKey, stored: Stored) {
     if !is_room(decision, &stored.value) {
         let stuck = Stuck::new(ErrorCode::TooLarge, key, no_room());
         return fail(decision, agent, stuck, None);
@@ -475,7 +475,7 @@ pub(crate) fn called(mut decision: Decision<'_>, call: &Call) -> Vec<Event> {
         let agent = decision.run.agents.get(&ask.agent)?;
         Some((agent.visit.location.step()?.clone(), ask.clone(), agent))
     });
-    let mut asks: Vec<(Key, TurnId, &Agent)> = asks.collect();
+    let mut asks: Vec<(StepKey, TurnId, &Agent)> = asks.collect();
     // An output under the id of a step in a loop answers the first waiting iteration.
     asks.sort_by(|one, other| one.0.cmp(&other.0));
     for (key, ask, agent) in asks {
@@ -524,7 +524,7 @@ pub(crate) fn revive(decision: &mut Decision<'_>, agent: &Agent) {
 }
 
 /// Records the conversation, so that later steps with the same label continue it.
-fn keep(decision: &mut Decision<'_>, agent: &Agent, key: &Key, session: &Session) {
+fn keep(decision: &mut Decision<'_>, agent: &Agent, key: &StepKey, session: &Session) {
     let Some((steps, _)) = program_and_state(decision) else { return };
     let asks = steps.agent(key);
     let label = asks.and_then(|asks| label(steps, asks, asks.session.as_ref()?));

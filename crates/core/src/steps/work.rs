@@ -3,7 +3,7 @@
 use crate::agent::Agent;
 use crate::crayfish::{StepsState, ask};
 use crate::run::state::Run;
-use crate::run::turn_spec::{ExecSpec, LanguageParts, Message, PromptSpec, Work};
+use crate::run::turn_spec::{ExecSpec, LanguageParts, PromptSpec, PromptText, Work};
 use crate::scheduler::{Lane, Turn};
 use crate::workflow::{Definition, Frontmatter};
 
@@ -32,7 +32,10 @@ pub(crate) fn work(
             };
             let parts = LanguageParts {
                 count: request.attempt,
-                message: Message::Request { text: ask::message(&request), schema: request.schema },
+                message: PromptText::Request {
+                    text: ask::message(&request),
+                    schema: request.schema,
+                },
                 front: &front,
             };
             Work::Prompt(Box::new(PromptSpec::of(&run.settings, agent, turn, parts)?))

@@ -52,7 +52,7 @@ pub struct Costs {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CostTable {
     pub total: Tally,
-    pub rows: BTreeMap<Row, Tally>,
+    pub rows: BTreeMap<CostRow, Tally>,
 }
 
 /// The costs of one run, in every dimension. They remain when the run is deleted.
@@ -81,7 +81,7 @@ struct CostEntry {
 
 /// The name of one group.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Row {
+pub struct CostRow {
     /// The state, the model, the backend or the workflow.
     pub name: String,
     /// The backend that answered, for a state and a model.
@@ -175,7 +175,6 @@ impl RunCosts {
         self
     }
 
-    /// Returns the costs in groups.
     pub fn grouped(&self, by: By) -> Costs {
         let mut costs = Costs { may_ask: self.may_ask.clone(), ..Costs::default() };
         for (entry, tally) in &self.entries {
@@ -185,17 +184,17 @@ impl RunCosts {
         costs
     }
 
-    fn row(&self, entry: &CostEntry, by: By) -> Row {
-        let named = |name: &str| Row { name: name.to_owned(), backend: None };
+    fn row(&self, entry: &CostEntry, by: By) -> CostRow {
+        let named = |name: &str| CostRow { name: name.to_owned(), backend: None };
         let backend = entry.backend.clone();
         match (by, &backend) {
             (By::Workflow, _) => named(&self.workflow),
             (_, None) => named(DISCARDED),
             (By::Backend, Some(backend)) => named(backend.as_str()),
-            (By::State, Some(_)) => Row { name: entry.state.clone(), backend },
+            (By::State, Some(_)) => CostRow { name: entry.state.clone(), backend },
             (By::Model, Some(_)) => {
                 let model = entry.model.as_deref().unwrap_or(NO_MODEL);
-                Row { name: model.to_owned(), backend }
+                CostRow { name: model.to_owned(), backend }
             }
         }
     }
@@ -225,14 +224,14 @@ impl Tally {
 }
 
 impl CostTable {
-    fn add(&mut self, row: Row, tally: Tally) {
+    fn add(&mut self, row: CostRow, tally: Tally) {
         self.total.add(tally);
         self.rows.entry(row).or_default().add(tally);
     }
 
     /// Returns the rows, the most expensive first.
-    pub fn most_expensive_first(&self) -> Vec<(&Row, Tally)> {
-        let mut rows: Vec<(&Row, Tally)> =
+    pub fn most_expensive_first(&self) -> Vec<(&CostRow, Tally)> {
+        let mut rows: Vec<(&CostRow, Tally)> =
             self.rows.iter().map(|(row, tally)| (row, *tally)).collect();
         // Turns decide between equal amounts, such as rows that are unpriced.
         rows.sort_by_key(|(_, tally)| std::cmp::Reverse((tally.amount, tally.turns)));
@@ -260,7 +259,7 @@ impl Costs {
     }
 }
 
-impl Row {
+impl CostRow {
     /// Returns `REVIEW.md`, or `REVIEW.md (codex)` if rows name the backend.
     pub fn title(&self, naming: BackendLabels) -> String {
         format!("{}{}", self.name, naming.suffix(self.backend.as_ref()))
@@ -314,7 +313,7 @@ mod tests {
     fn counted(play: &Play, by: By, since: u64) -> Vec<String> {
         let costs = costs(play, by, since);
         let all = [("total".to_owned(), costs.money.total)];
-        let titled = |(row, tally): (&Row, Tally)| (row.title(costs.naming()), tally);
+        let titled = |(row, tally): (&CostRow, Tally)| (row.title(costs.naming()), tally);
         let rows =
             all.into_iter().chain(costs.money.most_expensive_first().into_iter().map(titled));
         rows.map(|(row, tally)| {

@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 pub struct Denied {
     pub calls: u64,
     /// The calls by rule, the most frequent first.
-    pub groups: Vec<Group>,
+    pub groups: Vec<DeniedGroup>,
 }
 
 /// Calls that one rule would allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct DeniedGroup {
     /// The name for people: `cargo test`.
     pub name: String,
     /// The rule: `Bash(cargo test:*)`; `None` if it is not offered.
@@ -31,7 +31,7 @@ impl Denied {
     /// `None` if none is left.
     pub fn of(tools: &BTreeMap<String, u32>, allowed: &[String]) -> Option<Self> {
         let mut calls = 0;
-        let mut rules: BTreeMap<String, Group> = BTreeMap::new();
+        let mut rules: BTreeMap<String, DeniedGroup> = BTreeMap::new();
         for (tool, count) in tools {
             let count = u64::from(*count);
             let mut needed = rules_for(tool);
@@ -40,11 +40,11 @@ impl Denied {
             calls += if needed.is_empty() { 0 } else { count };
             for (name, rule) in needed {
                 let allow = (is_rule(&rule) && !is_risky(&name)).then(|| rule.clone());
-                let group = Group { name, allow, calls: 0 };
+                let group = DeniedGroup { name, allow, calls: 0 };
                 rules.entry(rule).or_insert(group).calls += count;
             }
         }
-        let mut groups: Vec<Group> = rules.into_values().collect();
+        let mut groups: Vec<DeniedGroup> = rules.into_values().collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.calls));
         (calls > 0).then_some(Self { calls, groups })
     }

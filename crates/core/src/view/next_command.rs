@@ -5,7 +5,7 @@
 
 use crate::agent::{Agent, AgentStatus};
 use crate::crayfish::{ErrorCode, VariableProblem};
-use crate::failure::{Clock, Failure, TurnFailure};
+use crate::failure::{AgentFailure, Clock, TurnFailure};
 use crate::ids::{AgentId, StateName};
 use crate::protocol::Fault;
 use crate::run::{Ending, Phase, Run};
@@ -14,7 +14,7 @@ use crate::time::Span;
 
 use super::backend_labels::is_rehearsed;
 use super::denied::Denied;
-use super::status::{Owner, Status, Waiting};
+use super::status::{OwnerState, Status, Waiting};
 
 /// The next command for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,11 +80,11 @@ pub enum States {
 pub fn next_command(run: &Run, status: Status, states: States) -> NextCommand {
     match status {
         Status::Waiting(Waiting::Person, _) if let Some(command) = answer(run) => command,
-        Status::Running | Status::Waiting(_, Owner::Alive) => NextCommand::Wait,
+        Status::Running | Status::Waiting(_, OwnerState::Alive) => NextCommand::Wait,
         Status::Completed => NextCommand::Show,
         // A resume would only repeat the state that gave up.
         Status::Failed if gave_up(run) => NextCommand::Start,
-        Status::Waiting(_, Owner::Gone)
+        Status::Waiting(_, OwnerState::Gone)
         | Status::Failed
         | Status::Stopped
         | Status::Interrupted => resume(run, states),
@@ -117,7 +117,7 @@ pub fn gave_up(run: &Run) -> bool {
     run.program.ralph().is_none()
         && run.failed.contains(&AgentId::main())
         && failures.all(|status| {
-            matches!(status, AgentStatus::Failed { failure: Failure::Declared { .. }, .. })
+            matches!(status, AgentStatus::Failed { failure: AgentFailure::Declared { .. }, .. })
         })
 }
 
@@ -141,7 +141,9 @@ fn resume(run: &Run, states: States) -> NextCommand {
 fn edited(run: &Run) -> Vec<Change> {
     let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
     let variables = failed.filter_map(|agent| match &agent.status {
-        AgentStatus::Failed { failure: Failure::Step { variable, .. }, .. } => variable.clone(),
+        AgentStatus::Failed { failure: AgentFailure::Step { variable, .. }, .. } => {
+            variable.clone()
+        }
         AgentStatus::Failed { .. }
         | AgentStatus::Live
         | AgentStatus::Held(_)
@@ -163,7 +165,7 @@ fn edited(run: &Run) -> Vec<Change> {
 fn failed_with(run: &Run, of: ErrorCode) -> bool {
     let status = |id| Some(&run.agents.get(id)?.status);
     run.failed.iter().filter_map(status).any(|status| {
-        matches!(status, AgentStatus::Failed { failure: Failure::Step { code, .. }, .. } if *code == of)
+        matches!(status, AgentStatus::Failed { failure: AgentFailure::Step { code, .. }, .. } if *code == of)
     })
 }
 
@@ -181,7 +183,7 @@ pub fn is_of_caller(run: &Run) -> bool {
 pub fn is_final(run: &Run) -> bool {
     let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
     let is_final = |status: &AgentStatus| match status {
-        AgentStatus::Failed { failure: failure @ Failure::Step { .. }, .. } => {
+        AgentStatus::Failed { failure: failure @ AgentFailure::Step { .. }, .. } => {
             !decide::is_revived(run, failure)
         }
         AgentStatus::Failed { .. }
@@ -207,42 +209,44 @@ fn needed(run: &Run, states: States) -> Vec<Change> {
     for agent in failed {
         let AgentStatus::Failed { failure, .. } = &agent.status else { continue };
         let change = match failure {
-            Failure::Protocol { fault, .. } if let Fault::Denied { tools } = &**fault => {
+            AgentFailure::Protocol { fault, .. } if let Fault::Denied { tools } = &**fault => {
                 allowed(run, tools)
             }
-            Failure::Turn(TurnFailure::LostSession { .. }) => Some(Change::FreshSessions),
-            Failure::Denied { tools } => allowed(run, tools),
-            Failure::TooManyAgents { asked, .. } => {
+            AgentFailure::Turn(TurnFailure::LostSession { .. }) => Some(Change::FreshSessions),
+            AgentFailure::Denied { tools } => allowed(run, tools),
+            AgentFailure::TooManyAgents { asked, .. } => {
                 // One change for all failed agents: the largest need wins.
                 room = room.max(Some(*asked as u64));
                 None
             }
-            Failure::HeldForGood { limit } => {
+            AgentFailure::HeldForGood { limit } => {
                 // The failure does not know how much room is missing. Doubling needs few resumes.
                 room = room.max(Some(u64::from(*limit).saturating_mul(2)));
                 None
             }
-            Failure::Visits { .. } | Failure::VisitBudget { .. } | Failure::OtherBackend { .. } => {
-                Some(Change::CurrentStates)
-            }
-            Failure::Exhausted { iterations, .. } => {
+            AgentFailure::Visits { .. }
+            | AgentFailure::VisitBudget { .. }
+            | AgentFailure::OtherBackend { .. } => Some(Change::CurrentStates),
+            AgentFailure::Exhausted { iterations, .. } => {
                 Some(Change::MaxIterations(u64::from(*iterations).saturating_mul(2)))
             }
-            Failure::Turn(TurnFailure::Timeout { clock, after }) => longer(run, *clock, *after),
+            AgentFailure::Turn(TurnFailure::Timeout { clock, after }) => {
+                longer(run, *clock, *after)
+            }
             // The state has to be edited, unless a script only missed something that it needs.
-            Failure::Protocol { .. } | Failure::Turn(TurnFailure::Script { .. }) => {
+            AgentFailure::Protocol { .. } | AgentFailure::Turn(TurnFailure::Script { .. }) => {
                 // An edit of the workflow cannot change a reply in a file.
                 let state = failed_state(agent, failure).filter(|_| !is_rehearsed(run, agent));
                 state.filter(|_| states != States::Unusable).map(|_| Change::CurrentStates)
             }
-            Failure::Turn(_)
-            | Failure::TooDeep { .. }
-            | Failure::Crashes { .. }
-            | Failure::Stalled { .. }
-            | Failure::InterruptedScript
-            | Failure::Step { .. }
-            | Failure::Declared { .. }
-            | Failure::Unanswered => None,
+            AgentFailure::Turn(_)
+            | AgentFailure::TooDeep { .. }
+            | AgentFailure::Crashes { .. }
+            | AgentFailure::Stalled { .. }
+            | AgentFailure::InterruptedScript
+            | AgentFailure::Step { .. }
+            | AgentFailure::Declared { .. }
+            | AgentFailure::Unanswered => None,
         };
         changes.extend(change.filter(|change| !changes.contains(change)));
     }
@@ -260,12 +264,12 @@ fn needed(run: &Run, states: States) -> Vec<Change> {
 }
 
 /// Returns the state that failed, if a repetition would probably fail in the same way.
-pub(super) fn failed_state<'a>(agent: &'a Agent, failure: &Failure) -> Option<&'a StateName> {
-    let repeats = if let Failure::Protocol { fault, .. } = failure {
+pub(super) fn failed_state<'a>(agent: &'a Agent, failure: &AgentFailure) -> Option<&'a StateName> {
+    let repeats = if let AgentFailure::Protocol { fault, .. } = failure {
         // Another permission helps against a denied tool, and no edit is needed.
         !matches!(**fault, Fault::Denied { .. })
     } else {
-        matches!(failure, Failure::Turn(TurnFailure::Script { .. }))
+        matches!(failure, AgentFailure::Turn(TurnFailure::Script { .. }))
     };
     if repeats { agent.visit.location.state() } else { None }
 }

@@ -1,7 +1,7 @@
 //! The place of an agent, by name.
 
 use crate::agent::Agent;
-use crate::crayfish::key::Key;
+use crate::crayfish::key::StepKey;
 use crate::crayfish::state::{Branch, Position};
 use crate::run::Run;
 
@@ -14,7 +14,7 @@ pub fn place(run: &Run, agent: &Agent) -> String {
 
 /// Returns the step of a branch, if it is not the step of the last visit. A loop that waits for its
 /// iterations has no visit, so its key comes from the branch.
-pub(super) fn of_branch(branch: &Branch) -> Option<Key> {
+pub(super) fn of_branch(branch: &Branch) -> Option<StepKey> {
     match &branch.at {
         Position::Failed(key) => Some(key.clone()),
         // The last visit of such a branch is an earlier step, which would mislead.

@@ -29,7 +29,7 @@ pub struct Plan {
     pub reused: u64,
     pub amount: Micros,
     /// The turns without an outcome, by agent.
-    pub open: Vec<Open>,
+    pub open: Vec<TurnInFlight>,
     /// Agents that stay parked. A wait that is over ends with the resume.
     pub waiting: u32,
     /// Whether texts name backends; `None` if the backends are not known yet.
@@ -42,7 +42,7 @@ pub struct Plan {
 
 /// A turn that has begun and has no recorded outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Open {
+pub struct TurnInFlight {
     pub turn: TurnId,
     pub place: String,
     /// The backend; `None` for a script.
@@ -92,9 +92,9 @@ impl Fate {
 
 /// The number of turns by backend.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Prompts(BTreeMap<BackendName, usize>);
+pub struct PromptCounts(BTreeMap<BackendName, usize>);
 
-impl Prompts {
+impl PromptCounts {
     pub fn count(&self) -> usize {
         self.0.values().sum()
     }
@@ -117,7 +117,7 @@ impl Prompts {
     }
 }
 
-impl FromIterator<BackendName> for Prompts {
+impl FromIterator<BackendName> for PromptCounts {
     fn from_iter<T: IntoIterator<Item = BackendName>>(backends: T) -> Self {
         let mut prompts = Self::default();
         for backend in backends {
@@ -222,8 +222,8 @@ impl Plan {
     }
 
     /// Counts the prompts with this fate. A recalled turn is also continued.
-    pub fn prompts(&self, fate: Fate) -> Prompts {
-        let becomes = |open: &&Open| {
+    pub fn prompts(&self, fate: Fate) -> PromptCounts {
+        let becomes = |open: &&TurnInFlight| {
             open.fate == fate || (fate, open.fate) == (Fate::Continued, Fate::Recalled)
         };
         let open = self.open.iter().filter(becomes);
@@ -240,7 +240,7 @@ impl Plan {
     }
 
     /// Returns the backend of a turn, if it is known.
-    pub fn backend<'p>(&'p self, open: &'p Open) -> Option<&'p BackendName> {
+    pub fn backend<'p>(&'p self, open: &'p TurnInFlight) -> Option<&'p BackendName> {
         open.backend.as_ref().filter(|_| self.naming.is_some())
     }
 
@@ -248,9 +248,9 @@ impl Plan {
     pub fn lines(&self) -> Vec<String> {
         // Turns; docs/durability.md promises the first ten.
         const MOST: usize = 10;
-        let line = |open: &Open| {
+        let line = |open: &TurnInFlight| {
             let backend = self.naming.unwrap_or_default().suffix(open.backend.as_ref());
-            let Open { turn, place, fate, .. } = open;
+            let TurnInFlight { turn, place, fate, .. } = open;
             format!("{:<16} {place}{backend}: {}", turn.agent, fate.describe())
         };
         let more = self.open.len().saturating_sub(MOST);
@@ -261,8 +261,8 @@ impl Plan {
 
 /// Returns the open turn of an agent, if it is to be done again. A turn that waits for its first
 /// attempt never ran; a turn whose transition was kept has its outcome.
-fn open(run: &Run, agent: &Agent, settings: &Settings) -> Option<Open> {
-    let of = |turn: TurnId, backend: Option<&BackendName>| Open {
+fn open(run: &Run, agent: &Agent, settings: &Settings) -> Option<TurnInFlight> {
+    let of = |turn: TurnId, backend: Option<&BackendName>| TurnInFlight {
         turn,
         place: place(run, agent),
         backend: backend.cloned(),

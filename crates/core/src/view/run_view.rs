@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::agent::Agent;
 use crate::budget::{Basis, Micros};
 use crate::crayfish::call::Output;
-use crate::crayfish::key::Key;
+use crate::crayfish::key::StepKey;
 use crate::crayfish::state::StepEvent;
 use crate::ids::{AgentId, BackendName, RunId, TurnId};
 use crate::run::group::Member;
@@ -33,7 +33,7 @@ use super::summary::{agent_of, charged};
 use super::totals::Totals;
 use super::view_event::{ProgramKind, ViewEvent};
 
-pub use row::{Activity, AgentRow, Doing, OpenQuestion, Standing, Wait};
+pub use row::{TurnActivity, AgentRow, AgentActivity, OpenQuestion, RowStatus, Wait};
 
 /// The agents of a run, with totals.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,7 +60,7 @@ pub struct RunView {
     /// Outputs of the caller that no step has taken yet, by the name they were sent under.
     offers: BTreeMap<String, Output>,
     /// Failures that were collected before the document was edited, and are reused.
-    settled: BTreeSet<Key>,
+    settled: BTreeSet<StepKey>,
 }
 
 /// Whether a run continues or is stopping.
@@ -147,7 +147,7 @@ impl RunView {
         let Some(row) = self.agents.get_mut(&turn.agent) else { return };
         // Late progress of a turn that has ended must not replace the new activity.
         if row.attempt.as_ref().is_some_and(|attempt| attempt.turn == *turn) {
-            row.doing = Doing::Working(Activity::Seen(what.to_owned()));
+            row.activity = AgentActivity::Working(TurnActivity::Seen(what.to_owned()));
             row.summary.since = at;
         }
     }
@@ -176,24 +176,28 @@ impl RunView {
     }
 
     /// Returns the working agents, then the waiting ones, each by age.
-    pub fn busy(&self) -> Vec<(&AgentId, &AgentRow, Doing)> {
-        let agents = self.agents.iter().map(|(agent, row)| (agent, row, self.doing(row)));
-        let is_busy = |doing: &Doing| matches!(doing, Doing::Working(_) | Doing::Waiting(_));
-        let mut busy: Vec<_> = agents.filter(|(_, _, doing)| is_busy(doing)).collect();
+    pub fn busy(&self) -> Vec<(&AgentId, &AgentRow, AgentActivity)> {
+        let agents = self.agents.iter().map(|(agent, row)| (agent, row, self.activity(row)));
+        let is_busy = |activity: &AgentActivity| {
+            matches!(activity, AgentActivity::Working(_) | AgentActivity::Waiting(_))
+        };
+        let mut busy: Vec<_> = agents.filter(|(_, _, activity)| is_busy(activity)).collect();
         // By age, so that rows do not move on the screen while they are live.
-        busy.sort_by_key(|(_, row, doing)| (matches!(doing, Doing::Waiting(_)), row.born));
+        busy.sort_by_key(|(_, row, activity)| {
+            (matches!(activity, AgentActivity::Waiting(_)), row.born)
+        });
         busy
     }
 
     pub fn tally(&self) -> AgentCounts {
         let mut tally = AgentCounts::default();
         for row in self.agents.values() {
-            match self.doing(row) {
-                Doing::Working(_) => tally.running += 1,
-                Doing::Waiting(_) => tally.waiting += 1,
-                Doing::Queued => tally.queued += 1,
-                Doing::Interrupted => tally.interrupted += 1,
-                Doing::Nothing => {}
+            match self.activity(row) {
+                AgentActivity::Working(_) => tally.running += 1,
+                AgentActivity::Waiting(_) => tally.waiting += 1,
+                AgentActivity::Queued => tally.queued += 1,
+                AgentActivity::Interrupted => tally.interrupted += 1,
+                AgentActivity::Nothing => {}
             }
         }
         tally
@@ -209,14 +213,14 @@ impl RunView {
     pub fn workers(&self) -> WorkerCounts {
         let (mut failed, mut live) = (0, 0);
         for (_, row) in self.agents.iter().filter(|(id, _)| **id != AgentId::main()) {
-            match row.standing() {
-                Standing::Failed => failed += 1,
-                Standing::Live
-                | Standing::Held
-                | Standing::Parked
-                | Standing::Joining
-                | Standing::Asking
-                | Standing::Cancelling => live += 1,
+            match row.status() {
+                RowStatus::Failed => failed += 1,
+                RowStatus::Live
+                | RowStatus::Held
+                | RowStatus::Parked
+                | RowStatus::Joining
+                | RowStatus::Asking
+                | RowStatus::Cancelling => live += 1,
             }
         }
         let total = self.born.saturating_sub(1).saturating_sub(self.totals.replaced_workers);
@@ -231,21 +235,23 @@ impl RunView {
 
     /// Returns the activity of a row. A turn queued for a paused backend waits for more than a
     /// slot.
-    pub fn doing(&self, row: &AgentRow) -> Doing {
-        match (&row.doing, row.backend()) {
-            (Doing::Working(_), _) if self.course == Course::Interrupted => Doing::Interrupted,
-            (Doing::Working(Activity::Prompt(_)), backend) => {
-                Doing::Working(Activity::Prompt(self.naming().label(backend).cloned()))
+    pub fn activity(&self, row: &AgentRow) -> AgentActivity {
+        match (&row.activity, row.backend()) {
+            (AgentActivity::Working(_), _) if self.course == Course::Interrupted => {
+                AgentActivity::Interrupted
             }
-            (Doing::Queued, Some(backend)) => match self.holds.get(backend) {
-                None => Doing::Queued,
+            (AgentActivity::Working(TurnActivity::Prompt(_)), backend) => {
+                AgentActivity::Working(TurnActivity::Prompt(self.naming().label(backend).cloned()))
+            }
+            (AgentActivity::Queued, Some(backend)) => match self.holds.get(backend) {
+                None => AgentActivity::Queued,
                 Some(Hold::Quota { until, .. }) => {
-                    Doing::Waiting(Wait::Quota(backend.clone(), *until))
+                    AgentActivity::Waiting(Wait::Quota(backend.clone(), *until))
                 }
-                Some(Hold::Auth { .. }) => Doing::Waiting(Wait::Login(backend.clone())),
-                Some(Hold::Environment { .. }) => Doing::Waiting(Wait::Environment),
+                Some(Hold::Auth { .. }) => AgentActivity::Waiting(Wait::Login(backend.clone())),
+                Some(Hold::Environment { .. }) => AgentActivity::Waiting(Wait::Environment),
             },
-            (doing, _) => doing.clone(),
+            (activity, _) => activity.clone(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The status of a run, derived from its journal and its owner.
 //!
 //! No status is stored, so none can be stale: a killed owner could not have corrected it. The word
-//! of a status and its exit code are the same for all commands. The cause is in [`mod@super::why`].
+//! of a status is the same for all commands. The cause is in [`mod@super::why`].
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::run::{Phase, Run};
 use crate::time::Timestamp;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
+pub enum OwnerState {
     Alive,
     Gone,
 }
@@ -20,7 +20,7 @@ pub enum Owner {
 pub enum Status {
     Running,
     /// Every live agent waits, with or without a process.
-    Waiting(Waiting, Owner),
+    Waiting(Waiting, OwnerState),
     Completed,
     /// An agent failed, and no agent is live.
     Failed,
@@ -50,7 +50,7 @@ impl Status {
     /// The words of all statuses.
     pub const WORDS: [&str; 8] = [
         Self::Running.as_str(),
-        Self::Waiting(Waiting::Person, Owner::Gone).as_str(),
+        Self::Waiting(Waiting::Person, OwnerState::Gone).as_str(),
         Self::Completed.as_str(),
         Self::Failed.as_str(),
         Self::OverBudget.as_str(),
@@ -73,21 +73,6 @@ impl Status {
         }
     }
 
-    /// Returns the exit code of a process that ends with the run in this status.
-    pub const fn exit_code(self) -> u8 {
-        match self {
-            // docs/troubleshooting.md lists the codes, and scripts depend on them.
-            Self::Running | Self::Completed => 0,
-            Self::Failed => 1,
-            Self::Waiting(Waiting::Person | Waiting::Caller, _) => 3,
-            Self::Waiting(Waiting::Quota(_) | Waiting::Retry(_) | Waiting::Time(_), _) => 4,
-            Self::OverBudget => 5,
-            Self::Waiting(Waiting::Environment, _) => 7,
-            Self::Cancelled => 8,
-            Self::Stopped | Self::Interrupted => 130,
-        }
-    }
-
     pub const fn is_unfinished(self) -> bool {
         !matches!(self, Self::Completed | Self::Cancelled)
     }
@@ -99,18 +84,17 @@ impl fmt::Display for Status {
     }
 }
 
-/// Returns the status of a run.
-pub fn status(run: &Run, owner: Owner) -> Status {
+pub fn status(run: &Run, owner: OwnerState) -> Status {
     match (run.phase, owner) {
         // The owner does not matter: it may live a little longer than its run.
         (Phase::Ended(ending), _) => ended(run, ending),
         (Phase::Open, _) if run.scheduler.in_flight.is_empty() => match (waiting(run), owner) {
             (Some(waiting), _) => Status::Waiting(waiting, owner),
-            (None, Owner::Alive) => Status::Running,
-            (None, Owner::Gone) => Status::Interrupted,
+            (None, OwnerState::Alive) => Status::Running,
+            (None, OwnerState::Gone) => Status::Interrupted,
         },
-        (Phase::Unborn | Phase::Open | Phase::Stopping(_), Owner::Alive) => Status::Running,
-        (Phase::Unborn | Phase::Open | Phase::Stopping(_), Owner::Gone) => Status::Interrupted,
+        (Phase::Unborn | Phase::Open | Phase::Stopping(_), OwnerState::Alive) => Status::Running,
+        (Phase::Unborn | Phase::Open | Phase::Stopping(_), OwnerState::Gone) => Status::Interrupted,
     }
 }
 
@@ -122,11 +106,11 @@ fn ended(run: &Run, ending: Ending) -> Status {
         Ending::Stopped => Status::Stopped,
         Ending::Cancelled => Status::Cancelled,
         // The run has ended, so no process waits with it: a call or a resume continues it.
-        Ending::NeedsCaller => Status::Waiting(Waiting::Caller, Owner::Gone),
-        Ending::NeedsPerson => Status::Waiting(Waiting::Person, Owner::Gone),
-        Ending::Environment => Status::Waiting(Waiting::Environment, Owner::Gone),
+        Ending::NeedsCaller => Status::Waiting(Waiting::Caller, OwnerState::Gone),
+        Ending::NeedsPerson => Status::Waiting(Waiting::Person, OwnerState::Gone),
+        Ending::Environment => Status::Waiting(Waiting::Environment, OwnerState::Gone),
         Ending::NoQuota => {
-            Status::Waiting(Waiting::Quota(run.scheduler.timers.next_release()), Owner::Gone)
+            Status::Waiting(Waiting::Quota(run.scheduler.timers.next_release()), OwnerState::Gone)
         }
         Ending::Sleeping => {
             let timers = &run.scheduler.timers;
@@ -136,7 +120,7 @@ fn ended(run: &Run, ending: Ending) -> Status {
                 Some(release) => Waiting::Quota(Some(release)),
                 None => Waiting::Time(wake),
             };
-            Status::Waiting(waiting, Owner::Gone)
+            Status::Waiting(waiting, OwnerState::Gone)
         }
     }
 }
@@ -174,7 +158,7 @@ mod tests {
         };
         let all = [
             Status::Running,
-            Status::Waiting(Waiting::Caller, Owner::Alive),
+            Status::Waiting(Waiting::Caller, OwnerState::Alive),
             Status::Completed,
             Status::Failed,
             Status::OverBudget,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Location;
 use crate::budget::{Basis, Charge, Micros};
-use crate::crayfish::key::{Key, RequestId};
+use crate::crayfish::key::{RequestId, StepKey};
 use crate::crayfish::state::StepEvent;
 use crate::failure::TurnFailure;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
@@ -59,7 +59,7 @@ pub struct AgentSummary {
     pub(super) turn_failure: Option<TurnFailure>,
     /// The step at which its branch failed. It may be a loop, which has no visit of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    failed_step: Option<Key>,
+    failed_step: Option<StepKey>,
     /// The last question of this visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) question: Option<TurnId>,
@@ -126,7 +126,7 @@ pub struct PendingCall {
 /// An attempt at an agent step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StepAttempt {
-    pub(super) key: Key,
+    pub(super) key: StepKey,
     pub(super) number: u32,
 }
 

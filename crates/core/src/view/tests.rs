@@ -18,21 +18,21 @@ use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
 use crate::view::words::{ending_words, preview};
 use crate::view::{
-    BackendLabels, Cause, Change, Ledger, Line, NextCommand, Owner, RunView, States, Status,
-    Waiting, Weight, next_command, status, why, words,
+    BackendLabels, Cause, Change, Ledger, LogLine, NextCommand, OwnerState, RunView, States,
+    Status, Waiting, Weight, next_command, status, why, words,
 };
 
 mod failures;
 mod steps;
 mod watching;
 
-/// Returns status, exit code, cause and next command.
-fn shown(play: &Play, owner: Owner) -> String {
+/// Returns status, cause and next command.
+fn shown(play: &Play, owner: OwnerState) -> String {
     let status = status(&play.run, owner);
     let command = next_command(&play.run, status, States::AsPinned);
     let Cause { text, hint, rest } = why(&play.run, &ledger(play), status, |at| at.to_string());
     let hint = hint.map(|hint| format!(" ({hint:?})")).unwrap_or_default();
-    format!("{status} ({}): {text}{hint}{rest}: {command:?}", status.exit_code())
+    format!("{status}: {text}{hint}{rest}: {command:?}")
 }
 
 /// Returns the ledger of the story so far, with an event each millisecond from 10 on.
@@ -64,7 +64,7 @@ fn auth() -> TurnFailure {
 }
 
 /// Returns the lines of the story so far, for readers of a past run.
-fn past_lines(play: &Play, naming: BackendLabels) -> Vec<Line> {
+fn past_lines(play: &Play, naming: BackendLabels) -> Vec<LogLine> {
     let mut view = RunView::default();
     let lines = play.story.iter().filter_map(|event| {
         let told = view.note(Timestamp(0), event)?;
@@ -93,22 +93,22 @@ fn lines_of(play: &Play) -> String {
 
 #[test]
 fn a_run_with_an_owner_runs_or_waits() {
-    assert_snapshot!(shown(&Play::new(prompts(&["A.md"])), Owner::Alive), @"running (0): it is about to continue: Wait");
-    assert_snapshot!(shown(&started(), Owner::Alive), @"running (0): main is in turn 1 of A.md: Wait");
+    assert_snapshot!(shown(&Play::new(prompts(&["A.md"])), OwnerState::Alive), @"running: it is about to continue: Wait");
+    assert_snapshot!(shown(&started(), OwnerState::Alive), @"running: main is in turn 1 of A.md: Wait");
     let mut play = forked();
-    assert_snapshot!(shown(&play, Owner::Alive), @"running (0): main is in turn 1 of A.md and 2 more: Wait");
+    assert_snapshot!(shown(&play, OwnerState::Alive), @"running: main is in turn 1 of A.md and 2 more: Wait");
     play.stop(StopMode::AfterTurn);
-    assert_snapshot!(shown(&play, Owner::Alive), @"running (0): main is in turn 1 of A.md and 2 more, and it was asked to end: Wait");
+    assert_snapshot!(shown(&play, OwnerState::Alive), @"running: main is in turn 1 of A.md and 2 more, and it was asked to end: Wait");
     let mut play = started();
     play.stumbles("main");
-    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): main tries its failed turn again at 1970-01-01T00:00:02.209Z: Wait");
+    assert_snapshot!(shown(&play, OwnerState::Alive), @"waiting: main tries its failed turn again at 1970-01-01T00:00:02.209Z: Wait");
     let mut play = forked();
     play.fails("main", quota(60));
     // Other agents still work.
-    assert!(shown(&play, Owner::Alive).starts_with("running"));
+    assert!(shown(&play, OwnerState::Alive).starts_with("running"));
     play.says("main_w1", "<result>x</result>");
     play.says("main_w2", "<result>x</result>");
-    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: Wait");
+    assert_snapshot!(shown(&play, OwnerState::Alive), @"waiting: the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: Wait");
 }
 
 #[test]
@@ -119,48 +119,49 @@ fn idle_run_continues_unless_the_user_must_act() {
         apply(&mut run, &Event::TurnRequeued { turn, order: 1, notice });
         run
     };
-    let is = |run: &Run, expected: Status| assert_eq!(status(run, Owner::Alive), expected);
+    let is = |run: &Run, expected: Status| assert_eq!(status(run, OwnerState::Alive), expected);
     is(&idle(), Status::Running);
     let mut asked = idle();
     let (ask, question) = (turn("main.1.1"), Value::from("may I?"));
     apply(&mut asked, &Event::Asked { ask, question, due: None });
-    is(&asked, Status::Waiting(Waiting::Person, Owner::Alive));
+    is(&asked, Status::Waiting(Waiting::Person, OwnerState::Alive));
     let mut held = idle();
     let (backend, hold) = ("claude".into(), Hold::Auth { why: "log in".into() });
     apply(&mut held, &Event::BackendHeld { backend, hold });
-    is(&held, Status::Waiting(Waiting::Person, Owner::Alive));
+    is(&held, Status::Waiting(Waiting::Person, OwnerState::Alive));
 }
 
 #[test]
 fn run_without_owner_ended_or_was_interrupted() {
-    assert_snapshot!(shown(&forked(), Owner::Gone), @"interrupted (130): its owner died with 3 unfinished turns: Resume([])");
+    assert_snapshot!(shown(&forked(), OwnerState::Gone), @"interrupted: its owner died with 3 unfinished turns: Resume([])");
     let mut play = started();
     play.stumbles("main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (4): main tries its failed turn again at 1970-01-01T00:00:02.209Z: Resume([])");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"waiting: main tries its failed turn again at 1970-01-01T00:00:02.209Z: Resume([])");
     let mut play = forked();
     play.halt();
-    assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): a user stopped it; 3 agents can continue: Resume([])");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"stopped: a user stopped it; 3 agents can continue: Resume([])");
     play.stop(StopMode::Cancel);
-    assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): a user cancelled it: Start");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"cancelled: a user cancelled it: Start");
     let mut play = started();
     play.fails("main", auth());
-    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): claude needs a person to log in: run claude login: Resume([])");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"waiting: claude needs a person to log in: run claude login: Resume([])");
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.no_wait = true).started();
     play.fails("main", quota(60));
-    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (4): the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: Resume([])");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"waiting: the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: Resume([])");
     let mut play = started();
     play.costs(Cost::Reported(usd("12.50"))).says("main", "<goto>A</goto>");
-    assert_snapshot!(shown(&play, Owner::Gone), @"over_budget (5): $12.50 of the $10.00 cap is spent; main repeated A 2 times; 1 turn waits for a higher budget: ResumeWithBudget { dollars: 32 }");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"over_budget: $12.50 of the $10.00 cap is spent; main repeated A 2 times; 1 turn waits for a higher budget: ResumeWithBudget { dollars: 32 }");
     let mut play = started();
     play.says("main", "<result>x</result>");
-    assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): main ended with a result: Show");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"completed: main ended with a result: Show");
 }
 
 // proves: P10
 #[test]
 fn next_command_does_not_repeat_the_failure() {
     let check = |play: &Play, expected: &[Change]| {
-        let command = next_command(&play.run, status(&play.run, Owner::Gone), States::AsPinned);
+        let command =
+            next_command(&play.run, status(&play.run, OwnerState::Gone), States::AsPinned);
         assert_eq!(command, NextCommand::Resume(expected.to_vec()));
     };
     let lost = || TurnFailure::LostSession { session: "main.1.1".into() };
@@ -219,7 +220,7 @@ fn next_command_does_not_repeat_the_failure() {
 fn protocol_failure_is_shown_by_a_command() {
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.reminders = 0).started();
     play.says("main", "chatter");
-    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at A.md: no tag: the output ends with "chatter"; write <goto>STATE</goto> or <result>YOUR RESULT</result> (Output { agent: Some("main"), location: "A" }): Resume([CurrentStates])"#);
+    assert_snapshot!(shown(&play, OwnerState::Gone), @r#"failed: main failed at A.md: no tag: the output ends with "chatter"; write <goto>STATE</goto> or <result>YOUR RESULT</result> (Output { agent: Some("main"), location: "A" }): Resume([CurrentStates])"#);
 }
 
 #[test]
@@ -228,16 +229,16 @@ fn silent_script_failure_is_shown_by_a_command() {
         let mut play = Play::new(workflow(&[("A.sh", "")])).started();
         let (status, stderr) = ("exit status 3".to_owned(), stderr.to_owned());
         play.fails("main", TurnFailure::Script { status, stderr, tag: None });
-        shown(&play, Owner::Gone)
+        shown(&play, OwnerState::Gone)
     };
-    assert_snapshot!(fails(""), @r#"failed (1): main failed at A.sh: script: exit status 3 (Output { agent: Some("main"), location: "A" }): Resume([CurrentStates])"#);
-    assert_snapshot!(fails("no file"), @"failed (1): main failed at A.sh: script: exit status 3: no file: Resume([CurrentStates])");
+    assert_snapshot!(fails(""), @r#"failed: main failed at A.sh: script: exit status 3 (Output { agent: Some("main"), location: "A" }): Resume([CurrentStates])"#);
+    assert_snapshot!(fails("no file"), @"failed: main failed at A.sh: script: exit status 3: no file: Resume([CurrentStates])");
 }
 
 #[test]
 fn edited_failed_run_names_both_versions() {
     let check = |play: &Play, states: States, expected: &[Change]| {
-        let command = next_command(&play.run, status(&play.run, Owner::Gone), states);
+        let command = next_command(&play.run, status(&play.run, OwnerState::Gone), states);
         assert_eq!(command, NextCommand::Resume(expected.to_vec()));
     };
     let mut play = started();
@@ -258,18 +259,18 @@ fn a_failed_run_names_every_agent_that_failed() {
     play.says("main", "<result>x</result>");
     play.fails("main_w2", task());
     play.says("main_w1", "<result>x</result>");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main_w2 failed at W.md: the client reports failure: no: Resume([])");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"failed: main_w2 failed at W.md: the client reports failure: no: Resume([])");
     let mut play = forked();
     play.fails("main", task());
     play.fails("main_w2", task());
     play.fails("main_w1", task());
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at A.md: the client reports failure: no; main_w1, main_w2 failed, too: Resume([])");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"failed: main failed at A.md: the client reports failure: no; main_w1, main_w2 failed, too: Resume([])");
     let mut play = started();
     play.says("main", &r#"<fork next="A">W</fork>"#.repeat(13));
     while let Some(agent) = play.run.scheduler.in_flight.first().map(ToString::to_string) {
         play.fails(&agent, task());
     }
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at A.md: the client reports failure: no; main_w1, main_w10, main_w11, main_w12, main_w13, main_w2, main_w3, main_w4, main_w5, main_w6 and 3 more failed, too: Resume([])");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"failed: main failed at A.md: the client reports failure: no; main_w1, main_w10, main_w11, main_w12, main_w13, main_w2, main_w3, main_w4, main_w5, main_w6 and 3 more failed, too: Resume([])");
 }
 
 #[test]
@@ -280,11 +281,11 @@ fn waiting_reason_is_shown_by_its_kind() {
     play.says("main", r#"<fork next="A">O</fork>"#);
     play.fails("main_o1", auth());
     play.fails("main", quota(60));
-    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: Wait");
+    assert_snapshot!(shown(&play, OwnerState::Alive), @"waiting: the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: Wait");
     play.settings.no_wait = true;
     play.resume();
     play.fails("main_o1", auth());
-    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): another needs a person to log in: run claude login: Resume([])");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"waiting: another needs a person to log in: run claude login: Resume([])");
 }
 
 #[test]
@@ -401,12 +402,12 @@ fn stopping_user_is_named() {
         let cut = play.interruptions(crate::run::stop::Interruption::Stop, false);
         play.feed(cut);
         let asked = lines_of(&play).lines().find(|line| line.contains("ing, ")).map(str::to_owned);
-        format!("{} | {}", asked.unwrap_or_default().trim_start(), shown(&play, Owner::Gone))
+        format!("{} | {}", asked.unwrap_or_default().trim_start(), shown(&play, OwnerState::Gone))
     };
-    assert_snapshot!(stop(StopMode::Now, StopOrigin::Signal), @"-          stopping, because of a signal | stopped (130): a signal to its owner stopped it; 1 agent can continue: Resume([])");
-    assert_snapshot!(stop(StopMode::Now, StopOrigin::Trouble), @"-          stopping, because it cannot continue | stopped (130): trouble in its owner stopped it; 1 agent can continue: Resume([])");
-    assert_snapshot!(stop(StopMode::Now, StopOrigin::Command), @"-          stopping, because a user asked | stopped (130): a user stopped it; 1 agent can continue: Resume([])");
-    assert_snapshot!(stop(StopMode::Cancel, StopOrigin::Command), @"-          cancelling, because a user asked | cancelled (8): a user cancelled it: Start");
+    assert_snapshot!(stop(StopMode::Now, StopOrigin::Signal), @"-          stopping, because of a signal | stopped: a signal to its owner stopped it; 1 agent can continue: Resume([])");
+    assert_snapshot!(stop(StopMode::Now, StopOrigin::Trouble), @"-          stopping, because it cannot continue | stopped: trouble in its owner stopped it; 1 agent can continue: Resume([])");
+    assert_snapshot!(stop(StopMode::Now, StopOrigin::Command), @"-          stopping, because a user asked | stopped: a user stopped it; 1 agent can continue: Resume([])");
+    assert_snapshot!(stop(StopMode::Cancel, StopOrigin::Command), @"-          cancelling, because a user asked | cancelled: a user cancelled it: Start");
 }
 
 #[test]
@@ -471,15 +472,15 @@ fn loop_shows_its_iteration_and_restart_command() {
         play.with(|s| s.max_iterations = max_iterations).started()
     };
     let mut looped = play(2, Some("make check"));
-    assert_snapshot!(shown(&looped, Owner::Alive), @"running (0): main is in turn 1 of P.md, iteration 1 of 2: Wait");
+    assert_snapshot!(shown(&looped, OwnerState::Alive), @"running: main is in turn 1 of P.md, iteration 1 of 2: Wait");
     let script =
         TurnFailure::Script { status: "exit status 1".into(), stderr: "oh".into(), tag: None };
     looped.says("main", "not yet");
     looped.fails("main", script.clone());
     looped.says("main", "<result>x</result>");
-    assert_snapshot!(shown(&looped, Owner::Alive), @"running (0): main is in turn 1 of UNTIL.sh, iteration 2 of 2: Wait");
+    assert_snapshot!(shown(&looped, OwnerState::Alive), @"running: main is in turn 1 of UNTIL.sh, iteration 2 of 2: Wait");
     looped.fails("main", script);
-    assert_snapshot!(shown(&looped, Owner::Gone), @"failed (1): main failed at UNTIL.sh: 2 iterations, and `make check` never passed: Resume([MaxIterations(4)])");
+    assert_snapshot!(shown(&looped, OwnerState::Gone), @"failed: main failed at UNTIL.sh: 2 iterations, and `make check` never passed: Resume([MaxIterations(4)])");
     assert_snapshot!(lines_of(&looped), @"
       main       starts at P.md
     . main       P.md: turn 1
@@ -496,15 +497,15 @@ fn loop_shows_its_iteration_and_restart_command() {
     ");
     let mut usual = play(50, None);
     usual.says("main", "<result></result>");
-    assert_snapshot!(shown(&usual, Owner::Gone), @"completed (0): main ended with a result: Show");
+    assert_snapshot!(shown(&usual, OwnerState::Gone), @"completed: main ended with a result: Show");
     let mut cancelled = play(50, None);
     cancelled.halt();
     cancelled.stop(StopMode::Cancel);
-    assert_snapshot!(shown(&cancelled, Owner::Gone), @"cancelled (8): a user cancelled it: Start");
+    assert_snapshot!(shown(&cancelled, OwnerState::Gone), @"cancelled: a user cancelled it: Start");
     let mut cancelled = play(2, Some("make check"));
     cancelled.halt();
     cancelled.stop(StopMode::Cancel);
-    assert_snapshot!(shown(&cancelled, Owner::Gone), @"cancelled (8): a user cancelled it: Start");
+    assert_snapshot!(shown(&cancelled, OwnerState::Gone), @"cancelled: a user cancelled it: Start");
 }
 
 #[test]
@@ -531,7 +532,7 @@ fn paid_backends_are_named_if_several() {
     x main       X.md (codex): failed: Z.md reached its visit limit, but its `then`, X.md, is answered by codex, and the conversation belongs to claude (its transition is kept)
       -          failed
     ");
-    assert_snapshot!(shown(&play, Owner::Gone), @r#"
-    failed (1): main failed at X.md (codex): Z.md reached its visit limit, but its `then`, X.md, is answered by codex, and the conversation belongs to claude (RedirectThen { limited: "Z.md", backend: "claude" }): Resume([CurrentStates])
+    assert_snapshot!(shown(&play, OwnerState::Gone), @r#"
+    failed: main failed at X.md (codex): Z.md reached its visit limit, but its `then`, X.md, is answered by codex, and the conversation belongs to claude (RedirectThen { limited: "Z.md", backend: "claude" }): Resume([CurrentStates])
     "#);
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::Location;
 use crate::budget::{Basis, Charge, Micros};
 use crate::crayfish::state::StepEvent;
-use crate::failure::Failure;
+use crate::failure::AgentFailure;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::pairs;
 use crate::run::stop::StopOrigin;
@@ -115,7 +115,8 @@ impl Totals {
                 self.rehearsed = self.rehearsed.plus(discarded.amount);
             }
         } else if let Event::AgentFailed {
-            failure: Failure::Exhausted { iterations, .. }, ..
+            failure: AgentFailure::Exhausted { iterations, .. },
+            ..
         } = event
         {
             self.exhausted = Some(*iterations);

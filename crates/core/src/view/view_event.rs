@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 
 use crate::agent::{CancelReason, Location};
 use crate::crayfish::problem::Problem;
-use crate::failure::{Failure, TurnFailure};
+use crate::failure::{AgentFailure, TurnFailure};
 use crate::ids::{AgentId, BackendName, SessionId};
 use crate::protocol::{Fault, Need};
 use crate::run::event::Ending;
-use crate::run::program::{Answers, Ralph};
+use crate::run::program::{AnswerSource, Ralph};
 use crate::run::stop::{StopMode, StopOrigin};
 use crate::run::warning::Warning;
 use crate::run::{DiscardedCost, Program, WaitEnd};
@@ -108,7 +108,7 @@ pub enum ViewEvent {
         /// How the question that it asked was closed.
         closed: Option<QuestionEnd>,
         // The bill of the place that the agent leaves, because the new visit has cost nothing yet.
-        bill: Bill,
+        bill: AgentCost,
     },
     Reminded {
         place: AgentPlace,
@@ -120,11 +120,11 @@ pub enum ViewEvent {
         agent: AgentId,
         result: Value,
         program: ProgramKind,
-        bill: Bill,
+        bill: AgentCost,
     },
     AgentFailed {
         place: AgentPlace,
-        failure: Failure,
+        failure: AgentFailure,
         /// Whether a resume decides its paid transition again.
         keeps_transition: bool,
     },
@@ -199,7 +199,7 @@ pub struct JoinCounts {
 
 /// The cost of a visit that ends now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bill {
+pub struct AgentCost {
     /// `None` if no turn of the visit has ended.
     pub cost: Option<VisitCost>,
     /// The backend of the last turn; `None` for a script.
@@ -233,7 +233,7 @@ pub enum ProgramKind {
     /// One prompt in a loop. It shows visits and tags like a workflow.
     Ralph(Ralph),
     /// Steps, one after the other.
-    Steps(Answers),
+    Steps(AnswerSource),
 }
 
 impl ProgramKind {
@@ -248,6 +248,6 @@ impl ProgramKind {
     /// Returns whether the caller of the run answers its agent steps, so that Raymond spends
     /// nothing.
     pub const fn is_answered_by_caller(&self) -> bool {
-        matches!(self, Self::Steps(Answers::Caller))
+        matches!(self, Self::Steps(AnswerSource::Caller))
     }
 }

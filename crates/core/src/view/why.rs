@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use crate::agent::{Agent, AgentStatus, Asking, Location};
 use crate::crayfish::key::RequestId;
 use crate::crayfish::{ErrorCode, VariableProblem};
-use crate::extension::{Extension, Kind};
-use crate::failure::{Failure, TurnFailure};
+use crate::extension::{Extension, StateKind};
+use crate::failure::{AgentFailure, TurnFailure};
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::run::program::without_result;
 use crate::run::stop::StopOrigin;
@@ -131,7 +131,6 @@ impl From<String> for Cause {
     }
 }
 
-/// Returns the cause of a status.
 pub fn why(run: &Run, ledger: &Ledger, status: Status, time: TimeFormat) -> Cause {
     let naming = ledger.naming();
     let text = match status {
@@ -343,52 +342,54 @@ fn is_answered(run: &Run, code: ErrorCode) -> bool {
         || code == ErrorCode::AgentOutputSchemaFailed && !is_of_caller(run)
 }
 
-fn hint(run: &Run, agent: &Agent, failure: &Failure) -> Option<Hint> {
+fn hint(run: &Run, agent: &Agent, failure: &AgentFailure) -> Option<Hint> {
     let location = &agent.visit.location;
     match failure {
         // The failure itself shows the end of stderr.
-        Failure::Turn(TurnFailure::Script { stderr, .. }) if !stderr.is_empty() => None,
+        AgentFailure::Turn(TurnFailure::Script { stderr, .. }) if !stderr.is_empty() => None,
         // The failure says what is wrong, but only the output shows why.
-        Failure::Protocol { .. } | Failure::Turn(TurnFailure::Script { .. }) => {
+        AgentFailure::Protocol { .. } | AgentFailure::Turn(TurnFailure::Script { .. }) => {
             Some(Hint::Output { agent: Some(agent.id.clone()), location: location.stem() })
         }
-        Failure::Step { code, .. } if is_answered(run, *code) => {
+        AgentFailure::Step { code, .. } if is_answered(run, *code) => {
             Some(Hint::Output { agent: None, location: location.to_string() })
         }
         // A caller knows its own variables, and passes them in its request.
-        Failure::Step { variable: Some(problem), .. } if !is_of_caller(run) => {
+        AgentFailure::Step { variable: Some(problem), .. } if !is_of_caller(run) => {
             Some(match problem.clone() {
                 VariableProblem::Missing { name } => Hint::MissingVariable { name },
                 VariableProblem::NotAList { name } => Hint::ListVariable { name },
             })
         }
-        Failure::Visits { state, .. } => Some(Hint::RaiseMaxVisits { state: state.clone() }),
-        Failure::OtherBackend { state, holds, instead_of, .. } => {
+        AgentFailure::Visits { state, .. } => Some(Hint::RaiseMaxVisits { state: state.clone() }),
+        AgentFailure::OtherBackend { state, holds, instead_of, .. } => {
             let backend = holds.clone();
             Some(match instead_of.clone() {
                 None => Hint::AnswerWith { backend, state: state.clone() },
                 Some(limited) => Hint::RedirectThen { limited, backend },
             })
         }
-        Failure::VisitBudget { .. } => Some(match location {
+        AgentFailure::VisitBudget { .. } => Some(match location {
             Location::State(_) => Hint::RaiseVisitBudget,
             Location::Step(key) => Hint::RaiseStepBudget { step: key.step.to_string() },
         }),
-        Failure::Declared { .. } if run.program.ralph().is_none() => {
+        AgentFailure::Declared { .. } if run.program.ralph().is_none() => {
             Some(Hint::FixReason { location: location.to_string() })
         }
-        Failure::InterruptedScript => Some(Hint::CheckScript { location: location.to_string() }),
-        Failure::Turn(_)
-        | Failure::Denied { .. }
-        | Failure::TooManyAgents { .. }
-        | Failure::HeldForGood { .. }
-        | Failure::TooDeep { .. }
-        | Failure::Crashes { .. }
-        | Failure::Stalled { .. }
-        | Failure::Step { .. }
-        | Failure::Declared { .. }
-        | Failure::Exhausted { .. }
-        | Failure::Unanswered => None,
+        AgentFailure::InterruptedScript => {
+            Some(Hint::CheckScript { location: location.to_string() })
+        }
+        AgentFailure::Turn(_)
+        | AgentFailure::Denied { .. }
+        | AgentFailure::TooManyAgents { .. }
+        | AgentFailure::HeldForGood { .. }
+        | AgentFailure::TooDeep { .. }
+        | AgentFailure::Crashes { .. }
+        | AgentFailure::Stalled { .. }
+        | AgentFailure::Step { .. }
+        | AgentFailure::Declared { .. }
+        | AgentFailure::Exhausted { .. }
+        | AgentFailure::Unanswered => None,
     }
 }
 
@@ -489,16 +490,16 @@ pub fn needed_edit(run: &Run) -> Option<Hint> {
     edits.next()
 }
 
-fn edit(run: &Run, agent: &Agent, failure: &Failure) -> Option<Hint> {
+fn edit(run: &Run, agent: &Agent, failure: &AgentFailure) -> Option<Hint> {
     if let Some(state) = failed_state(agent, failure).cloned() {
         let kind = Extension::of(state.as_str()).map(Extension::kind);
         return Some(match kind {
-            Some(Kind::Script) => Hint::FixScript { state },
-            Some(Kind::Prompt) | None if is_rehearsed(run, agent) => Hint::FixReply { state },
-            Some(Kind::Prompt) | None => Hint::FixPrompt { state },
+            Some(StateKind::Script) => Hint::FixScript { state },
+            Some(StateKind::Prompt) | None if is_rehearsed(run, agent) => Hint::FixReply { state },
+            Some(StateKind::Prompt) | None => Hint::FixPrompt { state },
         });
     }
-    if let Failure::Turn(TurnFailure::NotStarted { .. }) = failure {
+    if let AgentFailure::Turn(TurnFailure::NotStarted { .. }) = failure {
         return Some(Hint::FixStart);
     }
     hint(run, agent, failure).filter(Hint::is_edit)

@@ -25,12 +25,12 @@ use super::attempt::{Attempt, How};
 use super::backend_labels::BackendLabels;
 use super::summary::{QuestionEnd, Transition, VisitCost};
 use super::view_event::{
-    AgentPlace, AttemptCause, Bill, JoinCounts, ProgramKind, RetryLimit, ViewEvent,
+    AgentCost, AgentPlace, AttemptCause, JoinCounts, ProgramKind, RetryLimit, ViewEvent,
 };
 
 /// One line, without its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct LogLine {
     /// The agent; `None` if the line is about the run.
     pub agent: Option<AgentId>,
     pub weight: Weight,
@@ -59,7 +59,7 @@ pub enum Audience {
     ShorterLive(String),
 }
 
-impl Line {
+impl LogLine {
     /// Returns a line for everyone.
     pub const fn new(agent: Option<AgentId>, weight: Weight, text: String) -> Self {
         Self { agent, weight, audience: Audience::Everyone, text }
@@ -77,7 +77,7 @@ impl Line {
 
 /// Returns the line for an event, if it deserves one. `naming` says whether it names backends.
 #[expect(clippy::too_many_lines, reason = "one flat table of all events reads best")]
-pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Option<Line> {
+pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Option<LogLine> {
     let plain = |place: &AgentPlace, text: &dyn fmt::Display| {
         Some(line_at(place, naming, Weight::Plain, text))
     };
@@ -108,7 +108,7 @@ pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Opti
                 Some(percent) => format!("{percent} % of the cap is spent"),
                 None => warning_words(warning, time),
             };
-            Some(Line::new(agent.clone(), Weight::Warning, text))
+            Some(LogLine::new(agent.clone(), Weight::Warning, text))
         }
 
         ViewEvent::AttemptBegan { attempt, cause } => Some(began(attempt, *cause, naming)),
@@ -147,7 +147,7 @@ pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Opti
                     format!("{from} → {entry}{joined}{closed}{}", bill.words(naming))
                 }
             };
-            Some(Line::new(Some(agent.clone()), Weight::Plain, text))
+            Some(LogLine::new(Some(agent.clone()), Weight::Plain, text))
         }
         ViewEvent::Reminded { place, fault, reminder } => {
             warning(place, &format_args!("reminder {reminder}: {fault}"))
@@ -164,21 +164,21 @@ pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Opti
         ViewEvent::AgentWaits { agent, at, until, span, then } => {
             let span = span.map(|span| format!(" {span},")).unwrap_or_default();
             let text = format!("{at} waits{span} until {}, then {then}", time(*until));
-            Some(Line::new(Some(agent.clone()), Weight::Plain, text))
+            Some(LogLine::new(Some(agent.clone()), Weight::Plain, text))
         }
         ViewEvent::AgentJoins { agent, at, need, workers, then } => {
             let workers = needed_words(*need, *workers);
             let text = format!("{at} waits for {workers}, then {then}");
-            Some(Line::new(Some(agent.clone()), Weight::Plain, text))
+            Some(LogLine::new(Some(agent.clone()), Weight::Plain, text))
         }
         ViewEvent::AgentAsks { agent, at, question, options } => {
             let options = options_words(options);
             let text = format!("{at} asks: {}{options}", preview(question));
-            Some(Line::new(Some(agent.clone()), Weight::Plain, text))
+            Some(LogLine::new(Some(agent.clone()), Weight::Plain, text))
         }
         ViewEvent::AgentCancelled { agent, why } => {
             let text = format!("cancelled: {why}");
-            Some(Line::new(Some(agent.clone()), Weight::Plain, text))
+            Some(LogLine::new(Some(agent.clone()), Weight::Plain, text))
         }
         ViewEvent::AgentRevived(place) => plain(place, &"continues after its failure"),
         ViewEvent::OutputRefused { place, errors, attempt } => {
@@ -225,12 +225,12 @@ pub fn options_words(options: &[String]) -> String {
     if options.is_empty() { String::new() } else { format!(" ({})", options.join(" | ")) }
 }
 
-fn of_run(weight: Weight, text: impl Into<String>) -> Line {
-    Line::new(None, weight, text.into())
+fn of_run(weight: Weight, text: impl Into<String>) -> LogLine {
+    LogLine::new(None, weight, text.into())
 }
 
-fn history_only(text: &str) -> Line {
-    Line { audience: Audience::HistoryOnly, ..of_run(Weight::Plain, text) }
+fn history_only(text: &str) -> LogLine {
+    LogLine { audience: Audience::HistoryOnly, ..of_run(Weight::Plain, text) }
 }
 
 /// Returns a line about an agent, with its place.
@@ -239,10 +239,10 @@ fn line_at(
     naming: BackendLabels,
     weight: Weight,
     text: &dyn fmt::Display,
-) -> Line {
+) -> LogLine {
     let location = place.location.as_ref().map_or_else(|| "?".to_owned(), Location::to_string);
     let backend = naming.suffix(place.backend.as_ref());
-    Line::new(Some(place.agent.clone()), weight, format!("{location}{backend}: {text}"))
+    LogLine::new(Some(place.agent.clone()), weight, format!("{location}{backend}: {text}"))
 }
 
 fn attempt_place(attempt: &Attempt) -> AgentPlace {
@@ -253,7 +253,7 @@ fn attempt_place(attempt: &Attempt) -> AgentPlace {
     }
 }
 
-fn began(attempt: &Attempt, cause: AttemptCause, naming: BackendLabels) -> Line {
+fn began(attempt: &Attempt, cause: AttemptCause, naming: BackendLabels) -> LogLine {
     let place = attempt_place(attempt);
     match cause {
         AttemptCause::NewShare => {
@@ -272,7 +272,7 @@ fn began(attempt: &Attempt, cause: AttemptCause, naming: BackendLabels) -> Line 
     }
 }
 
-fn ended(attempt: &Attempt, naming: BackendLabels) -> Option<Line> {
+fn ended(attempt: &Attempt, naming: BackendLabels) -> Option<LogLine> {
     let place = attempt_place(attempt);
     match &attempt.end.as_ref()?.how {
         How::ShareUsedUp => Some(line_at(&place, naming, Weight::Plain, &"budget share used up")),
@@ -284,7 +284,7 @@ fn ended(attempt: &Attempt, naming: BackendLabels) -> Option<Line> {
     }
 }
 
-fn agent_ended(agent: &AgentId, result: &Value, program: &ProgramKind, bill: &str) -> Line {
+fn agent_ended(agent: &AgentId, result: &Value, program: &ProgramKind, bill: &str) -> LogLine {
     let short = format!("ended{bill}");
     let long = || format!("ended: {}{bill}", preview(result));
     let (audience, text) = match program {
@@ -293,10 +293,10 @@ fn agent_ended(agent: &AgentId, result: &Value, program: &ProgramKind, bill: &st
         _ if *agent == AgentId::main() => (Audience::ShorterLive(short), long()),
         ProgramKind::States | ProgramKind::Ralph(_) => (Audience::Everyone, long()),
     };
-    Line { agent: Some(agent.clone()), weight: Weight::Plain, audience, text }
+    LogLine { agent: Some(agent.clone()), weight: Weight::Plain, audience, text }
 }
 
-fn rewound(kept: u64, discarded: &DiscardedCost) -> Line {
+fn rewound(kept: u64, discarded: &DiscardedCost) -> LogLine {
     let stays = match discarded.amount {
         Micros::ZERO => String::new(),
         // The discarded turns were paid: their cost stays part of the total.
@@ -336,7 +336,7 @@ fn lost_words(lost: &SessionId, failure: Option<&TurnFailure>) -> String {
     }
 }
 
-impl Bill {
+impl AgentCost {
     /// Returns ` · codex $0.10 estimated`, with the backend if texts name backends.
     fn words(&self, naming: BackendLabels) -> String {
         let Some(VisitCost { amount, estimated, unpriced }) = self.cost else {

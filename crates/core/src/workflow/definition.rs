@@ -3,7 +3,7 @@
 //! [`Definition::parse`] takes every file of the scope and reports every mistake. A mistake in a
 //! state that neither the entry nor a policy reaches cannot affect a run, so it is only a warning.
 
-use crate::extension::{Kind, Platform};
+use crate::extension::{Platform, StateKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ mod reachability;
 mod resolve;
 pub mod steps;
 
-pub use reachability::{Mark, Reachability};
+pub use reachability::{FrontmatterPart, Reachability};
 
 /// The states that a run may refer to.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +34,10 @@ pub struct Definition {
     pub states: BTreeMap<StateName, State>,
     /// The platform, which decides which states can run.
     pub platform: Platform,
-    /// The document of a run of steps. Such a run has no states.
+    /// The document of a run of steps. Such a run has no states. The field is an
+    /// `Option`, and the definition is not an enum of the two languages, because most of its users
+    /// treat both alike: they pin it, load it, adopt it and check its backends. The language of a
+    /// run is decided by its `Program`, not by this field.
     pub steps: Option<Box<StepsDefinition>>,
     /// The agent steps of the document as prompts, so that their backend requirements are checked
     /// like those of states.
@@ -44,7 +47,7 @@ pub struct Definition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     pub name: StateName,
-    pub kind: Kind,
+    pub kind: StateKind,
     /// Settings and policy; empty for scripts.
     pub front: Arc<Frontmatter>,
     /// The text below the frontmatter, which a prompt sends. Empty for scripts.

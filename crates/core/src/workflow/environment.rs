@@ -51,13 +51,13 @@ pub struct ScriptVisit<'a> {
 }
 
 /// A function that reads a stored text.
-pub type Load<'l, E> = &'l mut dyn FnMut(&BlobRef) -> Result<String, E>;
+pub type LoadText<'l, E> = &'l mut dyn FnMut(&BlobRef) -> Result<String, E>;
 
 /// Returns the environment variables of a script, ordered by name within each kind.
 pub fn environment<E>(
     bindings: &Bindings<'_>,
     visit: &ScriptVisit<'_>,
-    load: Load<'_, E>,
+    load: LoadText<'_, E>,
 ) -> Result<Vec<(String, String)>, EnvironmentError<E>> {
     // Checked here and not at the fork, because only scripts get variables: prompts can use both
     // names.
@@ -162,7 +162,7 @@ fn variable(kind: &str, name: &str) -> String {
 fn text<E>(
     variable: &str,
     value: &Value,
-    load: Load<'_, E>,
+    load: LoadText<'_, E>,
 ) -> Result<String, EnvironmentError<E>> {
     // Before the load: a stored text may have megabytes, and its length is known without reading
     // it.

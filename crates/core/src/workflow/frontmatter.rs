@@ -69,7 +69,6 @@ pub enum OnDenied {
     Fail,
 }
 
-/// A parsed prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedPrompt<'t> {
     /// The readable part of its frontmatter.
@@ -79,13 +78,13 @@ pub struct ParsedPrompt<'t> {
     /// The names of states in the frontmatter, in order.
     pub mentions: Vec<Mention>,
     /// The keys of the frontmatter, in order.
-    pub keys: Vec<Key>,
+    pub keys: Vec<FrontmatterKey>,
     /// The mistakes, unsorted and without a file name.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key {
+pub struct FrontmatterKey {
     pub name: String,
     /// The bytes in the file.
     pub span: Range<usize>,

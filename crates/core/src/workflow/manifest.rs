@@ -16,11 +16,11 @@ use super::definition::Definition;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Manifest {
-    pub states: Vec<Entry>,
+    pub states: Vec<ManifestEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ManifestEntry {
     pub name: StateName,
     /// The hash of the whole file.
     pub hash: Hash,
@@ -43,7 +43,7 @@ pub struct Changes {
 impl Manifest {
     /// Returns what changed since `earlier`.
     pub fn changes_since(&self, earlier: &Self) -> Changes {
-        let index = |manifest: &Self| -> BTreeMap<StateName, Entry> {
+        let index = |manifest: &Self| -> BTreeMap<StateName, ManifestEntry> {
             let entries = manifest.states.iter();
             entries.map(|entry| (entry.name.clone(), entry.clone())).collect()
         };
@@ -73,7 +73,7 @@ impl Changes {
 impl Definition {
     /// Returns the manifest of the definition.
     pub fn manifest(&self) -> Manifest {
-        let states = self.states.values().map(|state| Entry {
+        let states = self.states.values().map(|state| ManifestEntry {
             name: state.name.clone(),
             hash: state.hash.clone(),
             executable: state.source.executable,

@@ -26,7 +26,7 @@ pub struct Policy {
 
 /// The part of a transition that a policy refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum PolicyRefusal {
     /// The tag is not allowed here at all.
     #[error("this state may not emit the tag")]
     Tag,
@@ -47,9 +47,9 @@ impl Policy {
         target: Option<&StateName>,
         then: Option<&StateName>,
         wait: Option<Need>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), PolicyRefusal> {
         if !self.allows(tag) {
-            return Err(Refused::Tag);
+            return Err(PolicyRefusal::Tag);
         }
         let fits = |route: &Route| {
             is(route.target.as_ref(), target) && (route.wait.is_none() || route.wait == wait)
@@ -57,9 +57,9 @@ impl Policy {
         if self.has_route(tag, |route| fits(route) && is(route.then.as_ref(), then)) {
             Ok(())
         } else if then.is_some() && self.has_route(tag, fits) {
-            Err(Refused::Follower)
+            Err(PolicyRefusal::Follower)
         } else {
-            Err(Refused::Target)
+            Err(PolicyRefusal::Target)
         }
     }
 
@@ -143,7 +143,7 @@ mod tests {
         Route { target: name(target), then: name(then), wait: None }
     }
 
-    fn check(policy: &Policy, emitted: (TagName, &str, &str), expected: Result<(), Refused>) {
+    fn check(policy: &Policy, emitted: (TagName, &str, &str), expected: Result<(), PolicyRefusal>) {
         let (tag, target, then) = emitted;
         let state = |name: &str| (!name.is_empty()).then(|| StateName::new(name));
         let (target, then) = (state(target), state(then));
@@ -166,7 +166,7 @@ mod tests {
     fn allowed_tags_refuse_the_tag() {
         let policy = Policy { tags: Some(vec![TagName::Goto]), ..Policy::default() };
         check(&policy, (TagName::Goto, "A.md", ""), Ok(()));
-        check(&policy, (TagName::Result, "", ""), Err(Refused::Tag));
+        check(&policy, (TagName::Result, "", ""), Err(PolicyRefusal::Tag));
     }
 
     #[test]
@@ -182,13 +182,13 @@ mod tests {
         check(&policy, (TagName::Goto, "A.md", ""), Ok(()));
         check(&policy, (TagName::Goto, "A.sh", ""), Ok(()));
         check(&policy, (TagName::Goto, "B.md", ""), Ok(()));
-        check(&policy, (TagName::Goto, "B.sh", ""), Err(Refused::Target));
+        check(&policy, (TagName::Goto, "B.sh", ""), Err(PolicyRefusal::Target));
         check(&policy, (TagName::Call, "C.md", "R.md"), Ok(()));
-        check(&policy, (TagName::Call, "C.md", "X.md"), Err(Refused::Follower));
+        check(&policy, (TagName::Call, "C.md", "X.md"), Err(PolicyRefusal::Follower));
         check(&policy, (TagName::Call, "D.md", "X.md"), Ok(()));
         check(&policy, (TagName::Call, "E.md", "S.md"), Ok(()));
-        check(&policy, (TagName::Call, "C.md", ""), Err(Refused::Target));
-        check(&policy, (TagName::Reset, "A.md", ""), Err(Refused::Target));
+        check(&policy, (TagName::Call, "C.md", ""), Err(PolicyRefusal::Target));
+        check(&policy, (TagName::Reset, "A.md", ""), Err(PolicyRefusal::Target));
         check(&policy, (TagName::Function, "X.md", "Y.md"), Ok(()));
         check(&policy, (TagName::Result, "", ""), Ok(()));
     }
@@ -204,10 +204,10 @@ mod tests {
             ..Policy::default()
         };
         check(&policy, (TagName::Goto, "A.md", ""), Ok(()));
-        check(&policy, (TagName::Goto, "B.md", ""), Err(Refused::Target));
+        check(&policy, (TagName::Goto, "B.md", ""), Err(PolicyRefusal::Target));
         check(&policy, (TagName::Fork, "W.sh", "N.md"), Ok(()));
-        check(&policy, (TagName::Fork, "W.sh", "A.md"), Err(Refused::Follower));
-        check(&policy, (TagName::Reset, "A.md", ""), Err(Refused::Tag));
+        check(&policy, (TagName::Fork, "W.sh", "A.md"), Err(PolicyRefusal::Follower));
+        check(&policy, (TagName::Reset, "A.md", ""), Err(PolicyRefusal::Tag));
         check(&policy, (TagName::Result, "", ""), Ok(()));
     }
 
@@ -222,11 +222,11 @@ mod tests {
                 (TagName::Reset, entry("", "")),
             ]),
         };
-        check(&policy, (TagName::Goto, "A.md", ""), Err(Refused::Target));
+        check(&policy, (TagName::Goto, "A.md", ""), Err(PolicyRefusal::Target));
         check(&policy, (TagName::Goto, "B.md", ""), Ok(()));
-        check(&policy, (TagName::Goto, "C.md", ""), Err(Refused::Target));
-        check(&policy, (TagName::Reset, "A.md", ""), Err(Refused::Tag));
-        check(&policy, (TagName::Result, "", ""), Err(Refused::Tag));
+        check(&policy, (TagName::Goto, "C.md", ""), Err(PolicyRefusal::Target));
+        check(&policy, (TagName::Reset, "A.md", ""), Err(PolicyRefusal::Tag));
+        check(&policy, (TagName::Result, "", ""), Err(PolicyRefusal::Tag));
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub use bindings::{Bindings, Bound};
 
 /// A text with its names replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Rendered {
+pub struct RenderedText {
     pub text: String,
     /// Unknown names, each once, in order. They stay in the text as written.
     pub unknown: Vec<String>,
@@ -29,7 +29,10 @@ pub struct Rendered {
 pub const LARGEST: usize = 64 * 1024 * 1024;
 
 /// Replaces the names of `body` that `lookup` knows.
-pub fn render<'v>(body: &str, lookup: &mut dyn FnMut(&str) -> Option<Cow<'v, str>>) -> Rendered {
+pub fn render<'v>(
+    body: &str,
+    lookup: &mut dyn FnMut(&str) -> Option<Cow<'v, str>>,
+) -> RenderedText {
     render_within(LARGEST, body, lookup)
 }
 
@@ -37,8 +40,8 @@ fn render_within<'v>(
     largest: usize,
     body: &str,
     lookup: &mut dyn FnMut(&str) -> Option<Cow<'v, str>>,
-) -> Rendered {
-    let mut rendered = Rendered::default();
+) -> RenderedText {
+    let mut rendered = RenderedText::default();
     let mut unknown = BTreeSet::new();
     let mut copied = 0;
     for Placeholder { name, span } in placeholders(body) {

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::Diagnostic;
-use crate::extension::Kind;
+use crate::extension::StateKind;
 use crate::text::nearest;
 
 use super::definition::{Reachability, State};
@@ -49,11 +49,11 @@ struct Uses<'d> {
 impl<'d> Uses<'d> {
     fn add(&mut self, state: &'d State) {
         match state.kind {
-            Kind::Prompt => {
+            StateKind::Prompt => {
                 let names = placeholders(&state.body).map(|place| place.name);
                 self.names.extend(names.filter(|name| !BUILT_IN.contains(name)));
             }
-            Kind::Script => self.add_script(&state.source.bytes),
+            StateKind::Script => self.add_script(&state.source.bytes),
         }
     }
 

@@ -16,7 +16,7 @@ use raymond_core::crayfish::problem::limited;
 use raymond_core::crayfish::state::{StepsState, accepted};
 use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::crayfish::{
-    Call, CallReply, Document, ErrorCode, Key, Problem, ProblemCode, Request, StepKind,
+    Call, CallReply, CallRequest, Document, ErrorCode, Problem, ProblemCode, StepKey, StepKind,
 };
 use raymond_core::ids::RunId;
 use raymond_core::run::Run;
@@ -43,8 +43,8 @@ pub(super) enum RunRecord {
 pub(super) struct CallInputs {
     /// By the name that the run uses: the name in the request, the output, and whether it is valid.
     outputs: BTreeMap<String, (String, Json, Verdict)>,
-    attempts: BTreeMap<Key, u32>,
-    results: BTreeMap<Key, Json>,
+    attempts: BTreeMap<StepKey, u32>,
+    results: BTreeMap<StepKey, Json>,
     /// Results of steps that the document does not have.
     unknown: Vec<Problem>,
 }
@@ -52,8 +52,8 @@ pub(super) struct CallInputs {
 impl CallInputs {
     /// Checks the outputs of a request. Outputs that no step can have asked for are left out here;
     /// the caller refuses them.
-    pub(super) fn check(request: Request, document: &Document, schemas: &Schemas) -> Self {
-        let Request { agent_outputs, mut unread, attempts, results, .. } = request;
+    pub(super) fn check(request: CallRequest, document: &Document, schemas: &Schemas) -> Self {
+        let CallRequest { agent_outputs, mut unread, attempts, results, .. } = request;
         let weighed = agent_outputs.into_iter().filter_map(|(name, json)| {
             let (known_as, step) = named(document, &name)?;
             // An answer that is not JSON has its problem already, and no schema to check.
@@ -101,7 +101,7 @@ impl CallInputs {
 
     /// Returns whether an agent step has used up its attempts in an earlier call: it must not be
     /// asked again.
-    fn is_final(&self, key: &Key, kind: &StepKind, result: &Json) -> bool {
+    fn is_final(&self, key: &StepKey, kind: &StepKind, result: &Json) -> bool {
         let StepKind::Agent(agent) = kind else { return false };
         let says = |key: &str| result.get(key).and_then(Json::as_str);
         self.attempts.get(key).is_some_and(|attempt| *attempt > agent.retries.get())
@@ -111,7 +111,7 @@ impl CallInputs {
 
     /// Returns whether this request contains an invalid output for an attempt, so that the next
     /// attempt follows.
-    fn is_invalid(&self, key: &Key, attempt: u32) -> bool {
+    fn is_invalid(&self, key: &StepKey, attempt: u32) -> bool {
         let output = self.outputs.get(&format!("{key}:{attempt}"));
         output.is_some_and(|(.., verdict)| matches!(verdict, Verdict::Invalid(_)))
     }
@@ -162,7 +162,7 @@ impl CallInputs {
     ) -> impl Iterator<Item = Problem> + 'a {
         let names = self.outputs.values().filter(|(name, ..)| name.parse::<RequestId>().is_err());
         names.filter_map(move |(name, ..)| {
-            let name: Key = name.parse().ok()?;
+            let name: StepKey = name.parse().ok()?;
             let flow = record.and_then(|run| run.program.steps());
             let is_done = match flow {
                 Some(flow) => flow.results.contains_key(&name),
@@ -240,7 +240,7 @@ impl CallInputs {
         name: &str,
         id: Option<&RunId>,
     ) -> Option<(ProblemCode, String)> {
-        let name: Key = name.parse().ok()?;
+        let name: StepKey = name.parse().ok()?;
         let taken = self.requested().find(|(_, request)| {
             request.key == name && !flow.offers.contains_key(&known_as(request))
         });
@@ -306,7 +306,7 @@ fn is_good(result: &Json) -> bool {
 
 /// Returns the current attempt of a key. The id of a step in a loop means the first iteration that
 /// waits.
-fn waiting_attempt(run: &Run, name: &Key) -> Option<(Key, u32)> {
+fn waiting_attempt(run: &Run, name: &StepKey) -> Option<(StepKey, u32)> {
     let flow = run.program.steps()?;
     let waiting = || {
         let keys = run
@@ -327,7 +327,7 @@ fn known_as(RequestId { key, attempt, .. }: &RequestId) -> String {
 }
 
 fn has_step(document: &Document, name: &str) -> bool {
-    let key: Option<Key> = name.parse().ok();
+    let key: Option<StepKey> = name.parse().ok();
     key.is_some_and(|key| document.find_key(&key).is_some()) || document.find(name).is_some()
 }
 
@@ -337,7 +337,7 @@ fn named(document: &Document, name: &str) -> Option<(String, StepIndex)> {
         let id: RequestId = id;
         return Some((known_as(&id), document.find_key(&id.key)?));
     }
-    let key: Option<Key> = name.parse().ok();
+    let key: Option<StepKey> = name.parse().ok();
     let step = key.and_then(|key| document.find_key(&key)).or_else(|| document.find(name))?;
     Some((name.to_owned(), step))
 }

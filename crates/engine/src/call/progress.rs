@@ -1,7 +1,7 @@
 //! Reports the progress of a call, one line for each step that starts or ends.
 
 use raymond_core::agent::Location;
-use raymond_core::crayfish::{Key, StepEvent};
+use raymond_core::crayfish::{StepEvent, StepKey};
 use raymond_core::run::record::RecordStep;
 use raymond_core::run::{Event, Record, Run};
 use tokio::sync::mpsc::UnboundedSender;
@@ -10,7 +10,7 @@ use crate::feed::{FeedItem, RunWatcher};
 
 /// A line of progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
+pub struct CallProgress {
     /// The number of lines so far. MCP requires that it only grows.
     pub count: u64,
     pub message: String,
@@ -18,18 +18,18 @@ pub struct Progress {
 
 /// Reports each durable record as lines of progress.
 pub(super) struct ProgressReporter {
-    progress: UnboundedSender<Progress>,
+    progress: UnboundedSender<CallProgress>,
     count: u64,
 }
 
 impl ProgressReporter {
-    pub(super) fn new(progress: UnboundedSender<Progress>) -> Self {
+    pub(super) fn new(progress: UnboundedSender<CallProgress>) -> Self {
         Self { progress, count: 0 }
     }
 
     fn report(&mut self, message: String) {
         self.count += 1;
-        let progress = Progress { count: self.count, message };
+        let progress = CallProgress { count: self.count, message };
         // The caller may have dropped the receiver: progress is optional.
         self.progress.send(progress).ok();
     }
@@ -73,7 +73,7 @@ fn with_others(step: &RecordStep) -> impl Iterator<Item = (&Event, &[Event])> {
 }
 
 /// Returns whether one of these events is the failure of the step with this key.
-fn fails(events: &[Event], wanted: &Key) -> bool {
+fn fails(events: &[Event], wanted: &StepKey) -> bool {
     events.iter().any(|event| match event {
         Event::Stepped { event: StepEvent::Failed { key, .. }, .. } => key == wanted,
         Event::Stepped { event: StepEvent::Done { key, stored }, .. } => {

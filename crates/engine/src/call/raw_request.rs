@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use raymond_core::crayfish::{Problem, Request, reading};
+use raymond_core::crayfish::{CallRequest, Problem, reading};
 use serde_json::Value as Json;
 
 use crate::schemas::unread;
@@ -27,8 +27,8 @@ impl From<Json> for RawRequest {
 
 impl RawRequest {
     /// Parses the request with all answers, or returns its problems.
-    pub(super) fn read(self) -> Result<Request, Vec<Problem>> {
-        let mut request = Request::parse(self.request)?;
+    pub(super) fn read(self) -> Result<CallRequest, Vec<Problem>> {
+        let mut request = CallRequest::parse(self.request)?;
         for (name, text) in self.said {
             let output = reading::read_text(text.trim()).unwrap_or_else(|why| {
                 request.unread.insert(name.clone(), unread(&why));

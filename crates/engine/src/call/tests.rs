@@ -109,11 +109,11 @@ async fn stateless_caller_gets_an_output_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn only_a_call_with_a_run_registers_its_project() {
+async fn only_calls_with_a_run_register_their_project() {
     let (mut desk, home) = (desk(), tempfile::tempdir().unwrap());
     let registry = ProjectRegistry::in_state_directory(home.path());
     desk.tool.registry = Some(registry.clone());
-    let directories = || registry.read(&disk::Files, clock::now().0).unwrap().directories;
+    let directories = || registry.read(&disk::RealDisk, clock::now().0).unwrap().directories;
     desk.call(json!({ "workflow": minimal() })).await;
     assert_eq!(directories(), [""; 0].map(std::path::PathBuf::from));
     let first = desk.call(json!({ "workflow": minimal(), "runId": "r" })).await;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::turn_files::transcript;
-use raymond_backends::contract::Progress;
+use raymond_backends::contract::ClientProgress;
 use raymond_backends::process::Transcript;
 use raymond_backends::transcript_parser::{TranscriptItem, TranscriptParser};
 use raymond_core::ids::{AgentId, TurnAttempt, TurnId};
@@ -40,7 +40,7 @@ impl TranscriptFollower {
     }
 
     /// Reports the progress since the last poll; of the backlog, only the last item.
-    pub fn poll(&mut self, run: &Run, mut report: impl FnMut(&TurnId, &Progress)) {
+    pub fn poll(&mut self, run: &Run, mut report: impl FnMut(&TurnId, &ClientProgress)) {
         self.open.retain(|agent, _| run.scheduler.in_flight.contains(agent));
         for turn in
             run.scheduler.in_flight.iter().filter_map(|agent| run.scheduler.turns.get(agent))
@@ -75,7 +75,7 @@ impl TranscriptFollower {
 }
 
 impl OpenTranscript {
-    fn read_on(&mut self) -> Vec<Progress> {
+    fn read_on(&mut self) -> Vec<ClientProgress> {
         let Self { transcript, parser, .. } = self;
         let mut signs = Vec::new();
         // The owner of the run handles an unreadable transcript; here it only means that there is

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use raymond_backends::contract::{Answer, AttachResult, StartedTurn};
 use raymond_backends::process::{
-    Files, Grace, Identity, Leftover, Marker, leftovers, release_reserved_space, restarted_since,
+    Grace, Identity, Leftover, Marker, OutputFiles, leftovers, release_reserved_space,
+    restarted_since,
 };
 use raymond_core::budget::Cost;
 use raymond_core::decide::turn_spec;
@@ -96,7 +97,7 @@ impl OwnedRun {
         for turn in in_flight(run).filter(|turn| gone.contains(&Marker::of(&run.nonce, turn))) {
             // Errors are ignored: reserved space that stays reserved does no other harm.
             let transcript = transcript(&self.paths.transcripts, &turn.id, turn.attempt);
-            release_reserved_space(&Files::for_turn(&transcript)).ok();
+            release_reserved_space(&OutputFiles::for_turn(&transcript)).ok();
         }
         Ok(inputs)
     }

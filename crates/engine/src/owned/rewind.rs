@@ -13,7 +13,7 @@ use raymond_core::decide::batch;
 use raymond_core::ids::RunId;
 use raymond_core::run::{DiscardedTail, Event, Input, Record};
 use raymond_core::workflow::Definition;
-use raymond_store::journal::{Lines, Read};
+use raymond_store::journal::{JournalLines, ReadJournal};
 use raymond_store::{Journal, RunPaths};
 
 use super::recover_turns::end_leftovers;
@@ -84,7 +84,7 @@ fn discarded_tail<'a>(
     project: &Project,
     paths: &RunPaths,
     kept: &'a Head,
-    read: &Read,
+    read: &ReadJournal,
     to: &RewindTo<'_>,
 ) -> Result<DiscardedTail<'a>, OwnError> {
     let mut transcripts = TranscriptIndex::default();
@@ -153,7 +153,7 @@ fn rewind_record(kept: &Head, discarded_tail: &DiscardedTail<'_>) -> Result<Vec<
 pub(super) fn move_discarded_transcripts(
     project: &Project,
     paths: &RunPaths,
-    lines: &Lines,
+    lines: &JournalLines,
 ) -> Result<(), OwnError> {
     let Some(last) = lines.last() else { return Ok(()) };
     let events = |record: Record| record.steps.into_iter().flat_map(|step| step.events);

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use raymond_backends::process::{Files, Inherit, Input as Stdin, Marker, Spec, start_client};
+use raymond_backends::process::{
+    Inherit, Marker, OutputFiles, ProcessStdin as Stdin, Spec, start_client,
+};
 use raymond_core::run::Input;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::outcome::Outcome;
@@ -121,7 +123,7 @@ fn start_stubborn(setup: &TestRun, owned: &OwnedRun) {
         stdin: Stdin::Null,
     };
     let file = |name| setup.cwd.path().join(name);
-    let files = Files { stdout: file("out"), stderr: file("err") };
+    let files = OutputFiles { stdout: file("out"), stderr: file("err") };
     start_client(spec, &files).unwrap().keep_running();
 }
 

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use super::{PrepareError, Prepared};
 use crate::pin::PLATFORM;
 use crate::schemas::{bundle, schema_problems};
-use crate::scope::{LoadedScope, Origin, unreadable};
+use crate::scope::{LoadedScope, ScopeOrigin, unreadable};
 
 /// Schemas in directories of a workspace.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub fn prepare(
         scope: scope.to_owned(),
         start: EntryPoint::Steps,
         files: vec![file],
-        origin: Origin::Directory,
+        origin: ScopeOrigin::Directory,
         warnings: Vec::new(),
     };
     // The document was checked above, so a mistake here is a bug in Raymond.

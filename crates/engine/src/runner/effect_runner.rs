@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use raymond_backends::contract::{self, Progress};
+use raymond_backends::contract::{self, ClientProgress};
 use raymond_core::agent::AgentStatus;
 use raymond_core::budget::Cost;
 use raymond_core::decide::turn_spec;
@@ -48,7 +48,7 @@ impl TurnReport {
 /// A sign of progress of a running turn.
 pub(crate) struct TurnProgress {
     pub(crate) turn: TurnId,
-    pub(crate) sign: Progress,
+    pub(crate) sign: ClientProgress,
 }
 
 /// The watcher of a run, and the journal that gives each record its place.

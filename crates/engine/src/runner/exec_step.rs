@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use raymond_backends::exec::{self, ExecCommand, ExecEnd, ExecResult};
-use raymond_backends::process::{Inherit, Input, Marker};
+use raymond_backends::process::{Inherit, Marker, ProcessStdin};
 use raymond_backends::workspace::Workspace;
 use raymond_core::budget::Cost;
-use raymond_core::crayfish::render::{CallFile, CallIo, Command, ExecCall};
+use raymond_core::crayfish::render::{CallFile, CallIo, ExecCall, StepCommand};
 use raymond_core::crayfish::{Problem, ProblemCode, reading};
 use raymond_core::failure::TurnFailure;
 use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
@@ -31,7 +31,7 @@ use crate::schemas::Schemas;
 
 /// The call of an `exec` step, with the compiled schemas that check its values.
 #[derive(Debug)]
-struct ExecStep {
+struct RunningExecStep {
     call: ExecCall,
     schemas: Arc<Schemas>,
 }
@@ -106,7 +106,7 @@ pub(crate) async fn run(
     cancel: CancellationToken,
 ) -> Result<Outcome, blobs::Error> {
     let ExecSpec { counted, call } = *exec;
-    let step = ExecStep { call, schemas: Arc::clone(&context.schemas) };
+    let step = RunningExecStep { call, schemas: Arc::clone(&context.schemas) };
     // An attempt counts only if the program was started.
     let known =
         [("mode", json!(step.call.io.mode())), ("stderr", json!("")), ("attempts", json!(0))];
@@ -208,7 +208,7 @@ fn keep_end(text: &mut String) {
     text.drain(..start);
 }
 
-impl ExecStep {
+impl RunningExecStep {
     /// Runs a check of inputs or outputs, on a separate thread if schemas decide how long it takes.
     async fn check<T: Send + 'static>(
         &self,
@@ -222,14 +222,14 @@ impl ExecStep {
         }
     }
 
-    fn command(&self, context: &TurnContext, header: &TurnHeader) -> exec::Exec {
+    fn command(&self, context: &TurnContext, header: &TurnHeader) -> exec::ExecRequest {
         let command = match &self.call.command {
-            Command::Shell(text) => ExecCommand::Shell(text.clone()),
-            Command::Cmd { cmd, args } => {
+            StepCommand::Shell(text) => ExecCommand::Shell(text.clone()),
+            StepCommand::Cmd { cmd, args } => {
                 ExecCommand::Program { program: cmd.clone(), arguments: args.clone() }
             }
         };
-        exec::Exec {
+        exec::ExecRequest {
             command,
             cwd: header.cwd.clone().into(),
             environment: self.call.env.clone().into_iter().collect(),
@@ -240,11 +240,15 @@ impl ExecStep {
         }
     }
 
-    fn stdin(&self) -> Input {
+    fn stdin(&self) -> ProcessStdin {
         match &self.call.io {
-            CallIo::Stream { input: Some(json), .. } => Input::Bytes(json.to_string().into_bytes()),
+            CallIo::Stream { input: Some(json), .. } => {
+                ProcessStdin::Bytes(json.to_string().into_bytes())
+            }
             // The program reads from `/dev/null`, so that it cannot wait for a user.
-            CallIo::None | CallIo::File { .. } | CallIo::Stream { input: None, .. } => Input::Null,
+            CallIo::None | CallIo::File { .. } | CallIo::Stream { input: None, .. } => {
+                ProcessStdin::Null
+            }
         }
     }
 

@@ -23,7 +23,7 @@ use crate::owned::OwnError;
 use crate::pin::Pin;
 use crate::project::Project;
 use crate::run_lock::take_lock;
-use crate::scope::Origin;
+use crate::scope::ScopeOrigin;
 use crate::stop_key::request_of_key;
 use crate::{snapshot, statefile};
 
@@ -62,7 +62,7 @@ pub(super) struct RunDirectory {
     pub(super) paths: RunPaths,
     pub(super) journal: SharedJournal,
     pub(super) blobs: Arc<Blobs>,
-    pub(super) origin: Origin,
+    pub(super) origin: ScopeOrigin,
     /// Declared after the journal because fields are dropped in this order: another process may own
     /// the run only after the journal is closed here.
     pub(super) lock: Lock,

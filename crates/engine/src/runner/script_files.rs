@@ -19,7 +19,7 @@ use raymond_store::{blobs, disk};
 use super::script_neighbours;
 use super::turn_context::TurnContext;
 use crate::observe;
-use crate::scope::Origin;
+use crate::scope::ScopeOrigin;
 use crate::turn_files::{create_private, unwritable, write_new, write_private};
 
 /// A script that is ready to run.
@@ -80,15 +80,15 @@ pub(super) fn prepare(context: &TurnContext, script: &ScriptSpec) -> Result<Runn
     // hex digits are enough to tell apart the versions of one run.
     let folder = context.private.join(&script.hash.as_str()[..16]);
     let folder = match (context.origin, context.run.pinning) {
-        (Origin::Directory, Pinning::Unpinned)
+        (ScopeOrigin::Directory, Pinning::Unpinned)
             if has_bytes_of(&scope.join(name), &script.source) =>
         {
             return Ok(Runnable { path: scope.join(name), scope: None });
         }
-        (Origin::Directory, _) => {
+        (ScopeOrigin::Directory, _) => {
             script_neighbours::prepare(&folder, scope, name).map_err(unwritable(&folder))?
         }
-        (Origin::Archive, _) => {
+        (ScopeOrigin::Archive, _) => {
             create_private(&folder).map_err(unwritable(&folder))?;
             folder
         }
@@ -104,7 +104,7 @@ pub(super) fn prepare(context: &TurnContext, script: &ScriptSpec) -> Result<Runn
         write_new(&new, &script.source.bytes, mode).map_err(unwritable(&new))?;
         fs::rename(new, &copy).map_err(unwritable(&copy))?;
     }
-    let scope = (context.origin == Origin::Directory).then(|| scope.to_owned());
+    let scope = (context.origin == ScopeOrigin::Directory).then(|| scope.to_owned());
     Ok(Runnable { path: copy, scope })
 }
 

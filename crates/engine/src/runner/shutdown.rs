@@ -63,8 +63,8 @@ impl Runner<'_> {
         // This process is still alive but leaves now: a run that has not ended has no owner any
         // more.
         let alive = match self.driver.run().phase {
-            Phase::Ended(_) => view::Owner::Alive,
-            Phase::Unborn | Phase::Open | Phase::Stopping(_) => view::Owner::Gone,
+            Phase::Ended(_) => view::OwnerState::Alive,
+            Phase::Unborn | Phase::Open | Phase::Stopping(_) => view::OwnerState::Gone,
         };
         let status = view::status(self.driver.run(), alive);
         let (head, ..) = self.driver.into_parts();

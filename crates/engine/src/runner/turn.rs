@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use raymond_backends::contract::{Answer, Backend, Capability, Request, StartedTurn, TurnObserver};
+use raymond_backends::contract::{
+    Answer, Backend, Capability, PromptRequest, StartedTurn, TurnObserver,
+};
 use raymond_backends::process::{Inherit, Limits, Marker};
 use raymond_backends::script::{self, Script, ScriptEnd, ScriptSuccess};
 use raymond_core::agent::Location;
@@ -20,12 +22,12 @@ use raymond_core::protocol::notice::notice;
 use raymond_core::run::RunContext;
 use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
 use raymond_core::run::stop::Interruption;
-use raymond_core::run::turn_spec::{Message, PromptSpec, ScriptSpec, TurnHeader, VisitValues};
+use raymond_core::run::turn_spec::{PromptSpec, PromptText, ScriptSpec, TurnHeader, VisitValues};
 use raymond_core::run::warning::Warning;
 use raymond_core::time::Span;
 use raymond_core::value::BlobRef;
 use raymond_core::workflow::environment::{ScriptVisit, environment};
-use raymond_core::workflow::template::{Bindings, LARGEST, Rendered};
+use raymond_core::workflow::template::{Bindings, LARGEST, RenderedText};
 use raymond_store::blobs;
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
@@ -58,7 +60,7 @@ pub(crate) async fn prompt(
 /// A rendered prompt with its backend.
 struct PreparedPrompt {
     backend: Arc<dyn Backend>,
-    request: Request,
+    request: PromptRequest,
     check: AnswerCheck,
 }
 
@@ -87,7 +89,7 @@ fn prepare_prompt(
     let handed = context.handing().write(&header.turn, &header.handed)?;
     let PreparedMessage { rendered, unknown, schema } =
         prepare_message(context, &header, prompt.message)?;
-    let Rendered { text, too_large, .. } = rendered;
+    let RenderedText { text, too_large, .. } = rendered;
     if too_large {
         let mib = LARGEST >> 20;
         return Ok(Err(not_started(format!("the prompt would be larger than {mib} MiB"))));
@@ -95,7 +97,7 @@ fn prepare_prompt(
     let cwd = PathBuf::from(&header.cwd);
     let mut extras = prompt.extras;
     extras.add_dirs.extend(handed.map(|handed| handed.display().to_string()));
-    let request = Request {
+    let request = PromptRequest {
         started,
         location: header.location.clone(),
         count: prompt.count,
@@ -177,7 +179,7 @@ fn started_turn(context: &TurnContext, header: &TurnHeader, prompt: &PromptSpec)
 
 /// The text of a prompt, and the schema that its answer must match.
 struct PreparedMessage {
-    rendered: Rendered,
+    rendered: RenderedText,
     /// Warnings about template variables that nothing sets.
     unknown: Vec<Warning>,
     schema: Option<Json>,
@@ -185,7 +187,7 @@ struct PreparedMessage {
 
 impl PreparedMessage {
     fn as_is(text: String, schema: Option<Json>) -> Self {
-        let rendered = Rendered { text, ..Rendered::default() };
+        let rendered = RenderedText { text, ..RenderedText::default() };
         Self { rendered, unknown: Vec::new(), schema }
     }
 }
@@ -193,10 +195,10 @@ impl PreparedMessage {
 fn prepare_message(
     context: &TurnContext,
     header: &TurnHeader,
-    message: Message,
+    message: PromptText,
 ) -> Result<PreparedMessage, blobs::Error> {
     Ok(match message {
-        Message::Body { body, values } => {
+        PromptText::Body { body, values } => {
             let values = context.handing().with_list(&header.turn, &header.handed, values)?;
             let bindings = bindings(&context.run, &header.turn, &values);
             let rendered = bindings.render(&body, &mut |blob| context.load(blob))?;
@@ -207,8 +209,8 @@ fn prepare_message(
             let unknown = rendered.unknown.iter().map(warning).collect();
             PreparedMessage { rendered, unknown, schema: None }
         }
-        Message::Reminder(text) => PreparedMessage::as_is(text, None),
-        Message::Request { text, schema } => {
+        PromptText::Reminder(text) => PreparedMessage::as_is(text, None),
+        PromptText::Request { text, schema } => {
             PreparedMessage::as_is(text, Some(Arc::unwrap_or_clone(schema)))
         }
     })

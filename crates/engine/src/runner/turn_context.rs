@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use raymond_backends::contract::{Request, StartedTurn};
+use raymond_backends::contract::{PromptRequest, StartedTurn};
 use raymond_backends::process::Grace;
 use raymond_core::agent::Location;
 use raymond_core::run::RunContext;
@@ -20,7 +20,7 @@ use crate::backends::Backends;
 use crate::handed::Handing;
 use crate::observe;
 use crate::schemas::Schemas;
-use crate::scope::Origin;
+use crate::scope::ScopeOrigin;
 use crate::turn_files::{kept_prompt, write_private};
 
 /// The data that every turn of a run shares.
@@ -28,7 +28,7 @@ use crate::turn_files::{kept_prompt, write_private};
 pub(crate) struct TurnContext {
     pub(crate) run: RunContext,
     pub(crate) schemas: Arc<Schemas>,
-    pub(crate) origin: Origin,
+    pub(crate) origin: ScopeOrigin,
     pub(crate) blobs: Arc<Blobs>,
     pub(crate) backends: Backends,
     pub(crate) grace: Grace,
@@ -54,7 +54,7 @@ impl TurnContext {
 
     /// Keeps the message of a prompt whose state is not pinned: an edit may change the state, so
     /// that the message could not be rendered again.
-    pub(crate) fn keep_prompt(&self, request: &Request) -> Result<(), blobs::Error> {
+    pub(crate) fn keep_prompt(&self, request: &PromptRequest) -> Result<(), blobs::Error> {
         match self.run.pinning {
             Pinning::Pinned => Ok(()),
             Pinning::Unpinned => {

@@ -16,9 +16,9 @@ use zip::result::ZipError;
 use zip::unstable::read::ZipIterable;
 
 use super::limited_read::{ByteLimit, Stopped};
-use super::{LoadedScope, MOST_BYTES, MOST_ENTRIES, Origin, ScopeError, unreadable};
+use super::{LoadedScope, MOST_BYTES, MOST_ENTRIES, ScopeError, ScopeOrigin, unreadable};
 
-use layout::{Layout, check_path};
+use layout::{ArchiveLayout, check_path};
 
 mod layout;
 
@@ -96,7 +96,7 @@ pub(super) fn load(path: &Path) -> Result<LoadedScope, ScopeError> {
         scope,
         start: EntryPoint::Entry,
         files,
-        origin: Origin::Archive,
+        origin: ScopeOrigin::Archive,
         warnings: Vec::new(),
     })
 }
@@ -112,7 +112,7 @@ fn read(archive: impl Read + Seek) -> Result<Vec<SourceFile>, ArchiveError> {
     }
     let entries = archive.files().map_err(ArchiveError::Damaged)?;
     let mut limit = ByteLimit::new();
-    let mut layout = Layout::default();
+    let mut layout = ArchiveLayout::default();
     let mut files = Vec::new();
     while let Some(entry) = entries.next() {
         let entry = entry.map_err(ArchiveError::Damaged)?;

@@ -13,7 +13,7 @@ use raymond_core::extension::is_state;
 use raymond_core::workflow::{EntryPoint, SourceFile};
 
 use super::limited_read::{ByteLimit, Stopped};
-use super::{LoadedScope, MOST_ENTRIES, Origin, ScopeError, unreadable};
+use super::{LoadedScope, MOST_ENTRIES, ScopeError, ScopeOrigin, unreadable};
 
 pub(super) fn load(directory: &Path, start: EntryPoint) -> Result<LoadedScope, ScopeError> {
     let scope = fs::canonicalize(directory).map_err(|error| unreadable(directory, error))?;
@@ -43,7 +43,7 @@ pub(super) fn load(directory: &Path, start: EntryPoint) -> Result<LoadedScope, S
             }
         }
     }
-    Ok(LoadedScope { scope, start, files, origin: Origin::Directory, warnings })
+    Ok(LoadedScope { scope, start, files, origin: ScopeOrigin::Directory, warnings })
 }
 
 /// Loads one file. Returns the directory without links, and the file.

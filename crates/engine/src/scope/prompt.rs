@@ -10,7 +10,7 @@ use raymond_core::run::Ralph;
 use raymond_core::run::program::UNTIL;
 use raymond_core::workflow::{EntryPoint, SourceFile};
 
-use super::{LoadedScope, NotAPrompt, Origin, ScopeError, directory, state_name, unreadable};
+use super::{LoadedScope, NotAPrompt, ScopeError, ScopeOrigin, directory, state_name, unreadable};
 
 /// Loads the prompt at `path`.
 pub fn load_prompt(path: &Path, ralph: &Ralph) -> Result<LoadedScope, ScopeError> {
@@ -35,7 +35,7 @@ pub fn load_prompt(path: &Path, ralph: &Ralph) -> Result<LoadedScope, ScopeError
         executable: false,
     });
     let files = [prompt].into_iter().chain(until).collect();
-    let (start, origin) = (EntryPoint::Ralph(name), Origin::Directory);
+    let (start, origin) = (EntryPoint::Ralph(name), ScopeOrigin::Directory);
     Ok(LoadedScope { scope, start, files, origin, warnings: Vec::new() })
 }
 

@@ -61,7 +61,7 @@ mod forms {
                 scope: fs::canonicalize(directory.path()).unwrap(),
                 start: EntryPoint::Entry,
                 files: vec![file("START.md", "go"), file("b.sh", "true")],
-                origin: Origin::Directory,
+                origin: ScopeOrigin::Directory,
                 warnings: vec![],
             }
         );

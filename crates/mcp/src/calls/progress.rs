@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use raymond_engine::call::Progress;
+use raymond_engine::call::CallProgress;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
 use tokio::sync::mpsc;
@@ -32,7 +32,7 @@ pub(crate) struct Listener {
 /// The last report that was sent.
 #[derive(Debug, Clone)]
 struct LastReport {
-    progress: Progress,
+    progress: CallProgress,
     /// How often it was repeated since.
     heartbeats: u32,
     at: Instant,
@@ -54,12 +54,13 @@ impl LastReport {
 
 impl Listener {
     pub(crate) fn new(peer: Peer<RoleServer>, token: ProgressToken) -> Self {
-        let progress = Progress { count: 0, message: "the call waits for its start".to_owned() };
+        let progress =
+            CallProgress { count: 0, message: "the call waits for its start".to_owned() };
         let last = LastReport { progress, heartbeats: 0, at: Instant::now() };
         Self { peer, token, last: Mutex::new(last) }
     }
 
-    async fn send(&self, progress: Progress) {
+    async fn send(&self, progress: CallProgress) {
         let (count, message) = (number(progress.count), progress.message.clone());
         *self.last() = LastReport { progress, heartbeats: 0, at: Instant::now() };
         self.notify(count, message).await;
@@ -110,7 +111,7 @@ pub(crate) async fn with_heartbeat<T>(
 
 /// Sends reports until the call ends.
 pub(super) async fn report(
-    mut progress: mpsc::UnboundedReceiver<Progress>,
+    mut progress: mpsc::UnboundedReceiver<CallProgress>,
     listener: Option<&Listener>,
 ) {
     let Some(listener) = listener else {
@@ -144,12 +145,12 @@ pub(super) async fn report(
 
 #[derive(Default)]
 struct Waiting {
-    reports: VecDeque<Progress>,
+    reports: VecDeque<CallProgress>,
     last: Option<u64>,
 }
 
 impl Waiting {
-    fn add(&mut self, report: Progress) {
+    fn add(&mut self, report: CallProgress) {
         // The protocol requires that progress grows, but a call may report anything.
         if self.last >= Some(report.count) {
             return;
@@ -171,7 +172,7 @@ mod tests {
     fn only_the_last_reports_are_kept() {
         let mut waiting = Waiting::default();
         for count in [1, 1, 3, 2].into_iter().chain(4..=10_000) {
-            waiting.add(Progress { count, message: String::new() });
+            waiting.add(CallProgress { count, message: String::new() });
         }
         let counts: Vec<u64> = waiting.reports.iter().map(|report| report.count).collect();
         assert_eq!(counts, (10_001 - KEPT as u64..=10_000).collect::<Vec<_>>());
@@ -179,7 +180,7 @@ mod tests {
 
     #[test]
     fn heartbeats_grow_and_stay_below_the_next_report() {
-        let progress = Progress { count: 3, message: "build begins".to_owned() };
+        let progress = CallProgress { count: 3, message: "build begins".to_owned() };
         let mut last = LastReport { progress, heartbeats: 0, at: Instant::now() };
         let beats: Vec<f64> = (0..100_000).map(|_| last.beat(Instant::now()).0).collect();
         assert!(beats.is_sorted_by(|one, next| one < next), "they grow");

@@ -29,8 +29,8 @@ use super::authority::{Authority, Names};
 use super::held::Held;
 use super::sessions::Sessions;
 use super::stall::Stall;
-use crate::body::{Message, RequestExtras};
-use crate::load::{Busy, Load};
+use crate::body::{RequestExtras, WholeBody};
+use crate::load::{Busy, LoadLimits};
 use crate::message::Unread;
 
 /// How long the head of a request may take to arrive, from its first byte or since the last answer.
@@ -53,7 +53,7 @@ type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
 pub(crate) struct Endpoint<S> {
     pub(super) service: StreamableHttpService<S, LocalSessionManager>,
     pub(super) names: Names,
-    pub(super) load: Load,
+    pub(super) load: LoadLimits,
     pub(super) sessions: Sessions,
     pub(super) streams: Arc<Semaphore>,
 }
@@ -143,7 +143,7 @@ async fn handle<S: ServerHandler + Clone>(
     let refusal = extras.refusal.clone();
     let load = endpoint.load.clone();
     let response =
-        endpoint.service.handle(request.map(|body| Message::new(body, load, extras))).await;
+        endpoint.service.handle(request.map(|body| WholeBody::new(body, load, extras))).await;
     refusal.take().map_or(response, |refused| unread(&refused))
 }
 

@@ -11,11 +11,11 @@ use raymond_core::crayfish::envelope::{AgentRequest, CallOutcome, CallReply};
 use raymond_core::crayfish::error_code::ErrorCode;
 use raymond_core::crayfish::problem::Problem;
 use raymond_core::ids::RunId;
-use raymond_engine::call::{CallChannels, Progress, RawRequest};
+use raymond_engine::call::{CallChannels, CallProgress, RawRequest};
 use raymond_engine::project::Project;
 use serde_json::{Map, Value as Json, json};
 
-use crate::Host;
+use crate::ToolHost;
 
 /// A host that remembers its requests and cancelled calls.
 #[derive(Default)]
@@ -46,7 +46,7 @@ fn reply(run: Option<RunId>, outcome: CallOutcome) -> CallReply {
     CallReply { run, outcome, results: Map::new(), attempts: [].into(), ignored: Vec::new() }
 }
 
-impl Host for Fake {
+impl ToolHost for Fake {
     fn call(&self, sent: RawRequest, channels: CallChannels) -> CallReply {
         let RawRequest { mut request, said } = sent;
         for (id, text) in said {
@@ -58,7 +58,7 @@ impl Host for Fake {
             Some("steps") => {
                 for count in [1, 1, 3, 2, 4] {
                     let message = format!("at {count}");
-                    channels.progress.send(Progress { count, message }).ok();
+                    channels.progress.send(CallProgress { count, message }).ok();
                 }
                 reply(None, CallOutcome::Done { output: None })
             }
@@ -94,7 +94,7 @@ impl Host for Fake {
 impl Fake {
     /// Runs until it is cancelled, and then needs this time to end.
     fn wait(&self, channels: &CallChannels, end: Duration) -> CallReply {
-        let begun = Progress { count: 1, message: "waits".to_owned() };
+        let begun = CallProgress { count: 1, message: "waits".to_owned() };
         channels.progress.send(begun).ok();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(channels.cancel.cancelled());

@@ -18,7 +18,7 @@ use raymond_core::ids::RunId;
 use raymond_core::run::Settings;
 use raymond_engine::call::{CallChannels, RawRequest, Tool, Workspaces};
 use raymond_engine::project::Project;
-use raymond_mcp::{Host, Server, http};
+use raymond_mcp::{Server, ToolHost, http};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
@@ -31,7 +31,7 @@ fn runtime() -> tokio::runtime::Runtime {
 /// Serves the tool in a directory, without journals.
 struct Bare(PathBuf);
 
-impl Host for Bare {
+impl ToolHost for Bare {
     fn call(&self, sent: RawRequest, channels: CallChannels) -> CallReply {
         let workspaces = Workspaces { given: Some(self.0.clone()), ..Workspaces::default() };
         let tool = Tool { workspaces, settings: Settings::default(), registry: None };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{Bundle, Document, Origin};
+use super::{Bundle, BundledDocument, Origin};
 use crate::dialect::Dialect;
 use crate::document::Keyword;
 use crate::pointer::{fragment, join};
@@ -21,7 +21,7 @@ pub(super) fn rewrite(bundle: &mut Bundle) {
     if let (Value::Object(schema), false) = (&mut whole, rest.is_empty()) {
         let definitions = schema.entry(keyword).or_insert_with(|| json!({}));
         if let Value::Object(definitions) = definitions {
-            let places = bundle.documents.iter().skip(1).map(Document::key);
+            let places = bundle.documents.iter().skip(1).map(BundledDocument::key);
             definitions.extend(places.zip(rest));
         }
     }
@@ -49,7 +49,7 @@ fn assign_places(bundle: &mut Bundle) {
     }
 }
 
-impl Document {
+impl BundledDocument {
     /// Returns its key among the definitions.
     fn key(&self) -> String {
         let key = self.place.rsplit('/').next().unwrap_or_default();

@@ -91,7 +91,7 @@ fn too_deep_value_is_a_fault() {
         let schema = sound(&nested(60, inner, |inner| json!({"allOf": [inner]})), json!({}));
         let value = deep(2000, json!(1));
         let message = "the value has 2000 levels, more than this schema can be checked on";
-        assert_eq!(schema.errors(&value), [SchemaFault::new("", Kind::Value, message)]);
+        assert_eq!(schema.errors(&value), [SchemaFault::new("", FaultKind::Value, message)]);
     });
 }
 

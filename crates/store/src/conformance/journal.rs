@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{Check, Fixture};
 use crate::disk::Disk;
-use crate::journal::{Damage, Damaged, Error, Journal, Lines, Opened, Presence, Tail, Torn};
+use crate::journal::{Damage, Damaged, Error, Journal, JournalLines, Opened, Presence, Tail, Torn};
 
 pub(super) const CHECKS: &[Check] = &[
     appended_records_are_read_back,
@@ -44,7 +44,7 @@ fn written(on: &Fixture, count: u64) -> PathBuf {
     path
 }
 
-fn assert_records(lines: &Lines, expected: std::ops::RangeInclusive<u64>) {
+fn assert_records(lines: &JournalLines, expected: std::ops::RangeInclusive<u64>) {
     let found: Vec<_> = lines.iter().map(|l| (l.seq, l.body.to_vec())).collect();
     let expected: Vec<_> = expected.map(|n| (n, body(n))).collect();
     assert_eq!(found, expected);

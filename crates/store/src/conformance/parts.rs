@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{Check, Fixture};
 use crate::blobs::{self, Blobs};
 use crate::host::Life;
-use crate::inbox::{self, Inbox, InboxContent, InvalidFile, InvalidReason, Message, Posted};
+use crate::inbox::{self, Inbox, InboxContent, InboxMessage, InvalidFile, InvalidReason, Posted};
 use crate::journal::Journal;
 use crate::lock::{self, Claim, Lock, Takeover};
 use crate::root::Root;
@@ -73,7 +73,7 @@ fn inbox(on: &Fixture) -> Inbox {
 fn requests_stay_until_removed(on: &Fixture) {
     let inbox = inbox(on);
     let message =
-        |key: &str, bytes: &[u8]| Message { key: key.to_owned(), bytes: bytes.to_owned() };
+        |key: &str, bytes: &[u8]| InboxMessage { key: key.to_owned(), bytes: bytes.to_owned() };
     assert_eq!(inbox.post("b", b"{}").expect("it is posted"), Posted::New);
     assert_eq!(inbox.post("a", b"[1]").expect("it is posted"), Posted::New);
     assert_eq!(inbox.post("a", b"[2]").expect("it waits"), Posted::Already);

@@ -4,7 +4,7 @@ use std::fs::TryLockError;
 use std::io::ErrorKind;
 
 use super::{Check, Fixture};
-use crate::disk::{Metadata, Open};
+use crate::disk::{Metadata, OpenMode};
 
 pub(super) const CHECKS: &[Check] = &[
     files_open_in_the_requested_mode,
@@ -19,25 +19,25 @@ fn files_open_in_the_requested_mode(on: &Fixture) {
         let opened = on.disk.open(&on.path(name), how);
         assert_eq!(opened.err().map(|error| error.kind()), expected, "{name} {how:?}");
     };
-    check("f", Open::Read, Some(ErrorKind::NotFound));
-    check("f", Open::Write, Some(ErrorKind::NotFound));
-    check("f", Open::New, None);
-    check("f", Open::New, Some(ErrorKind::AlreadyExists));
-    check("f", Open::Read, None);
-    check("f", Open::Write, None);
-    check("f", Open::Create, None);
-    check("g", Open::Create, None);
-    check("no/f", Open::Create, Some(ErrorKind::NotFound));
+    check("f", OpenMode::Read, Some(ErrorKind::NotFound));
+    check("f", OpenMode::Write, Some(ErrorKind::NotFound));
+    check("f", OpenMode::New, None);
+    check("f", OpenMode::New, Some(ErrorKind::AlreadyExists));
+    check("f", OpenMode::Read, None);
+    check("f", OpenMode::Write, None);
+    check("f", OpenMode::Create, None);
+    check("g", OpenMode::Create, None);
+    check("no/f", OpenMode::Create, Some(ErrorKind::NotFound));
     on.disk.create_dir(&on.path("d")).expect("it is created");
-    check("d", Open::Read, Some(ErrorKind::IsADirectory));
-    let mut file = on.disk.open(&on.path("f"), Open::Read).expect("it opens");
+    check("d", OpenMode::Read, Some(ErrorKind::IsADirectory));
+    let mut file = on.disk.open(&on.path("f"), OpenMode::Read).expect("it opens");
     assert!(file.write_at(0, b"x").is_err());
     assert!(file.truncate(1).is_err());
 }
 
 fn writing_and_truncating_change_content_and_size(on: &Fixture) {
     let path = on.path("f");
-    let mut file = on.disk.open(&path, Open::New).expect("it opens");
+    let mut file = on.disk.open(&path, OpenMode::New).expect("it opens");
     let check = |expected: &[u8]| {
         assert_eq!(on.content(&path), expected);
         assert_eq!(on.size(&path), expected.len() as u64);
@@ -86,7 +86,7 @@ fn names_are_listed_renamed_and_removed(on: &Fixture) {
 
 fn an_open_file_outlives_its_name(on: &Fixture) {
     let path = on.write("f", b"abc");
-    let mut file = on.disk.open(&path, Open::Write).expect("it opens");
+    let mut file = on.disk.open(&path, OpenMode::Write).expect("it opens");
     assert!(file.is_at(&path).expect("it is looked at"));
     on.disk.remove(&path).expect("it is removed");
     assert!(!file.is_at(&path).expect("it is looked at"));
@@ -101,7 +101,7 @@ fn an_open_file_outlives_its_name(on: &Fixture) {
 
 fn a_file_has_one_lock(on: &Fixture) {
     let path = on.write("f", b"");
-    let open = || on.disk.open(&path, Open::Write).expect("it opens");
+    let open = || on.disk.open(&path, OpenMode::Write).expect("it opens");
     let (first, second) = (open(), open());
     assert!(first.try_lock().is_ok());
     assert!(matches!(second.try_lock(), Err(TryLockError::WouldBlock)));

@@ -10,21 +10,21 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use super::{Disk, DiskErrorKind, Handle, Metadata, Open, refused};
+use super::{Disk, DiskErrorKind, Handle, Metadata, OpenMode, refused};
 
 /// The files of this machine.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Files;
+pub struct RealDisk;
 
-impl Disk for Files {
-    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
+impl Disk for RealDisk {
+    fn open(&self, path: &Path, how: OpenMode) -> io::Result<Box<dyn Handle>> {
         let mut options = OpenOptions::new();
         options.read(true);
         match how {
-            Open::Read => &mut options,
-            Open::Write => options.write(true),
-            Open::New => options.write(true).create_new(true),
-            Open::Create => options.write(true).create(true).truncate(false),
+            OpenMode::Read => &mut options,
+            OpenMode::Write => options.write(true),
+            OpenMode::New => options.write(true).create_new(true),
+            OpenMode::Create => options.write(true).create(true).truncate(false),
         };
         // The mode is set at creation: a later `chmod` would leave a moment in which others can
         // read.
@@ -198,16 +198,16 @@ impl Handle for OpenFile {
 
 /// Explains a refused link. The author of a link in place of a file would choose which file Raymond
 /// overwrites, so files are opened for writing with `O_NOFOLLOW`.
-fn not_through_a_link(path: &Path, how: Open, error: io::Error) -> io::Error {
+fn not_through_a_link(path: &Path, how: OpenMode, error: io::Error) -> io::Error {
     let is_link = || fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
-    if how != Open::Read && is_link() { refused(DiskErrorKind::Link) } else { error }
+    if how != OpenMode::Read && is_link() { refused(DiskErrorKind::Link) } else { error }
 }
 
 #[cfg(unix)]
-fn private_file(options: &mut OpenOptions, how: Open) {
+fn private_file(options: &mut OpenOptions, how: OpenMode) {
     use std::os::unix::fs::OpenOptionsExt as _;
     options.mode(0o600);
-    if how != Open::Read {
+    if how != OpenMode::Read {
         options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
     }
 }
@@ -239,7 +239,7 @@ fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
 }
 
 #[cfg(not(unix))]
-fn private_file(_: &mut OpenOptions, _: Open) {}
+fn private_file(_: &mut OpenOptions, _: OpenMode) {}
 
 #[cfg(not(unix))]
 fn private_directory(_: &mut DirBuilder) {}
@@ -280,9 +280,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("f");
         fs::write(&file, "").unwrap();
-        assert_eq!(Files.foreign_owner(&file).unwrap(), None);
+        assert_eq!(RealDisk.foreign_owner(&file).unwrap(), None);
         let given_away = chown(&file, Some(4242), None).is_ok();
-        assert_eq!(Files.foreign_owner(&file).unwrap(), given_away.then_some(4242));
+        assert_eq!(RealDisk.foreign_owner(&file).unwrap(), given_away.then_some(4242));
     }
 
     #[test]
@@ -290,8 +290,8 @@ mod tests {
         let device = Path::new("/dev/null");
         let refused = |error: io::Error| error.to_string();
         let expected = "it is neither a file nor a directory";
-        assert_eq!(Files.open(device, Open::Read).map_err(refused).unwrap_err(), expected);
-        assert_eq!(Files.metadata(device).map_err(refused).unwrap_err(), expected);
+        assert_eq!(RealDisk.open(device, OpenMode::Read).map_err(refused).unwrap_err(), expected);
+        assert_eq!(RealDisk.metadata(device).map_err(refused).unwrap_err(), expected);
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (path, endless) = (directory.path().join("f"), directory.path().join("endless"));
         symlink(&endless, &endless).unwrap();
-        let file = Files.open(&path, Open::New).unwrap();
+        let file = RealDisk.open(&path, OpenMode::New).unwrap();
         assert!(file.is_at(&path).unwrap());
         assert!(!file.is_at(&directory.path().join("g")).unwrap());
         assert!(file.is_at(&endless).is_err());
@@ -317,7 +317,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn failed_reads_and_syncs_are_reported() {
-        let open = |path: &str| Files.open(Path::new(path), Open::Read).unwrap();
+        let open = |path: &str| RealDisk.open(Path::new(path), OpenMode::Read).unwrap();
         assert!(open("/proc/self/mem").read_at(0, &mut [0]).is_err());
         assert!(open("/proc/self/stat").sync().is_err());
     }

@@ -17,7 +17,7 @@ mod inode;
 mod port;
 mod tree;
 
-pub use fault::{Call, DiskFault, Operation, splitmix};
+pub use fault::{DiskCall, DiskFault, Operation, splitmix};
 pub use inode::PAGE;
 
 use inode::Inode;
@@ -27,7 +27,7 @@ use tree::{Entry, Tree};
 pub type Dice = Box<dyn FnMut(u64) -> u64 + Send>;
 
 /// Decides before every call whether it fails. It must not call the disk.
-pub type Hook = Box<dyn FnMut(&Call) -> Option<DiskFault> + Send>;
+pub type Hook = Box<dyn FnMut(&DiskCall) -> Option<DiskFault> + Send>;
 
 type InodeNumber = u64;
 
@@ -51,7 +51,7 @@ struct Machine {
     boots: u32,
     power: Power,
     capacity: Option<u64>,
-    calls: Vec<Call>,
+    calls: Vec<DiskCall>,
     plan: BTreeMap<u64, DiskFault>,
     hook: Option<Hook>,
     dice: Dice,
@@ -116,7 +116,7 @@ impl Memory {
     }
 
     /// Returns all calls so far. Tests measure their coverage by the pairs of operation and fault.
-    pub fn calls(&self) -> Vec<Call> {
+    pub fn calls(&self) -> Vec<DiskCall> {
         self.lock().calls.clone()
     }
 
@@ -218,7 +218,7 @@ impl Memory {
 impl Machine {
     fn count(&mut self, operation: Operation, path: &Path) -> Option<DiskFault> {
         let number = self.calls.len() as u64;
-        let mut call = Call { number, operation, path: path.to_owned(), fault: None };
+        let mut call = DiskCall { number, operation, path: path.to_owned(), fault: None };
         let planned = match (self.plan.remove(&number), &mut self.hook) {
             (Some(fault), _) => Some(fault),
             (None, Some(hook)) => hook(&call),
@@ -254,7 +254,7 @@ impl std::fmt::Debug for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::{Disk as _, Open, read_from};
+    use crate::disk::{Disk as _, OpenMode, read_from};
     use crate::host::{Host as _, Life};
 
     #[test]
@@ -278,12 +278,12 @@ mod tests {
         let memory = Memory::new(0);
         let other = memory.process();
         let path = Path::new("/f");
-        let lock = other.open(path, Open::New).unwrap();
+        let lock = other.open(path, OpenMode::New).unwrap();
         lock.try_lock().unwrap();
         other.kill();
-        assert!(other.open(path, Open::Read).is_err());
+        assert!(other.open(path, OpenMode::Read).is_err());
         assert!(!memory.is_down());
-        memory.open(path, Open::Read).unwrap().try_lock().unwrap();
+        memory.open(path, OpenMode::Read).unwrap().try_lock().unwrap();
     }
 
     #[test]
@@ -291,7 +291,7 @@ mod tests {
         let check = |planned, capacity, expected: &[u8]| {
             let memory = Memory::new(0);
             memory.set_capacity(capacity);
-            let mut file = memory.open(Path::new("/f"), Open::New).unwrap();
+            let mut file = memory.open(Path::new("/f"), OpenMode::New).unwrap();
             memory.plan(memory.call_count(), DiskFault::Short(planned));
             let error = file.write_at(0, b"four").unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::WriteZero);
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn lost_directory_sync_makes_no_name_durable() {
         let memory = Memory::with_dice(Box::new(|_| 0));
-        memory.open(Path::new("/f"), Open::New).unwrap();
+        memory.open(Path::new("/f"), OpenMode::New).unwrap();
         memory.plan(memory.call_count(), DiskFault::LostSync);
         assert!(memory.sync_dir(Path::new("/")).is_err());
         assert_eq!(memory.crash().list(Path::new("/")).unwrap(), [""; 0]);

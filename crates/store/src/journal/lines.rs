@@ -9,7 +9,7 @@ use super::line::{SUFFIX, Sum, sum};
 
 /// Consecutive records.
 #[derive(Clone, Default)]
-pub struct Lines {
+pub struct JournalLines {
     buffer: Vec<u8>,
     /// The number of the first line. `start` is its offset in the buffer.
     first: u64,
@@ -20,7 +20,7 @@ pub struct Lines {
 
 /// One record.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Line<'l> {
+pub struct JournalLine<'l> {
     /// The number of the record. The header has 0.
     pub seq: u64,
     /// The JSON object as it was appended.
@@ -28,7 +28,7 @@ pub struct Line<'l> {
     pub sum: Sum,
 }
 
-impl Lines {
+impl JournalLines {
     /// Takes a buffer whose lines `line::open` has verified. They end at `ends`.
     pub(super) fn new(buffer: Vec<u8>, first: u64, ends: Vec<usize>) -> Self {
         Self { buffer, first, start: 0, ends }
@@ -43,21 +43,21 @@ impl Lines {
     }
 
     /// Returns the record with this number.
-    pub fn line(&self, seq: u64) -> Option<Line<'_>> {
+    pub fn line(&self, seq: u64) -> Option<JournalLine<'_>> {
         let index = usize::try_from(seq.checked_sub(self.first)?).ok()?;
         (index < self.ends.len()).then(|| self.at(index))
     }
 
-    pub fn last(&self) -> Option<Line<'_>> {
+    pub fn last(&self) -> Option<JournalLine<'_>> {
         self.ends.len().checked_sub(1).map(|index| self.at(index))
     }
 
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Line<'_>> + FusedIterator {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = JournalLine<'_>> + FusedIterator {
         (0..self.ends.len()).map(|index| self.at(index))
     }
 
     /// Returns the records after the one with this number.
-    pub fn after(&self, seq: u64) -> impl Iterator<Item = Line<'_>> {
+    pub fn after(&self, seq: u64) -> impl Iterator<Item = JournalLine<'_>> {
         let skip = (seq + 1).saturating_sub(self.first);
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
         (skip..self.ends.len()).map(|index| self.at(index))
@@ -82,20 +82,24 @@ impl Lines {
         index.checked_sub(1).map_or(self.start, |last| self.ends[last])
     }
 
-    fn at(&self, index: usize) -> Line<'_> {
+    fn at(&self, index: usize) -> JournalLine<'_> {
         // `line::open` has put the last brace of the body where the checksum begins.
         let line = &self.buffer[self.end_of(index)..self.ends[index] - 1];
-        Line { seq: self.first + index as u64, body: &line[..=line.len() - SUFFIX], sum: sum(line) }
+        JournalLine {
+            seq: self.first + index as u64,
+            body: &line[..=line.len() - SUFFIX],
+            sum: sum(line),
+        }
     }
 }
 
-impl std::fmt::Debug for Lines {
+impl std::fmt::Debug for JournalLines {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }
 }
 
-impl std::fmt::Debug for Line<'_> {
+impl std::fmt::Debug for JournalLine<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.seq, String::from_utf8_lossy(self.body))
     }

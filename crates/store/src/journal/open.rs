@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::line;
-use super::lines::Lines;
-use super::read::{Read, Tail, Torn, header, load};
+use super::lines::JournalLines;
+use super::read::{ReadJournal, Tail, Torn, header, load};
 use super::scan::{Cursor, Rest, Scanned};
 use super::{Error, Health, Journal};
-use crate::disk::{self, Disk, During as _, Handle, Open, sync_parent};
+use crate::disk::{self, Disk, During as _, Handle, OpenMode, sync_parent};
 
 /// An opened journal and its content.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Opened {
     pub journal: Journal,
     pub header: Vec<u8>,
     /// The records, from number 1.
-    pub lines: Lines,
+    pub lines: JournalLines,
     /// The unfinished append that was removed.
     pub torn: Option<Torn>,
 }
@@ -32,7 +32,7 @@ impl Journal {
     pub fn create(disk: Arc<dyn Disk>, path: &Path, header: &[u8]) -> Result<Self, Error> {
         let mut buffer = Vec::new();
         let sum = line::seal(&Cursor::START.sum, header, &mut buffer)?;
-        let mut file = match disk.open(path, Open::New) {
+        let mut file = match disk.open(path, OpenMode::New) {
             Ok(file) => file,
             // A crash during an earlier creation may have left an empty or torn file.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -80,8 +80,8 @@ impl Journal {
     ///
     /// Damage to earlier lines since then is detected at the next full read, as any later damage
     /// is.
-    pub fn reopen(disk: Arc<dyn Disk>, path: &Path, read: Read) -> Result<Opened, Error> {
-        let Read { header, lines, cursor, .. } = read;
+    pub fn reopen(disk: Arc<dyn Disk>, path: &Path, read: ReadJournal) -> Result<Opened, Error> {
+        let ReadJournal { header, lines, cursor, .. } = read;
         let file = open_existing(disk.as_ref(), path)?;
         let mut journal = Self::at(Arc::clone(&disk), path, file, cursor);
         // The last line contains a checksum over everything before it, so comparing one line is
@@ -96,7 +96,7 @@ impl Journal {
     fn finish_opening(
         mut self,
         header: Vec<u8>,
-        lines: Lines,
+        lines: JournalLines,
         torn: Option<Torn>,
     ) -> Result<Opened, Error> {
         self.write_last_again(&last_line(&header, &lines, self.end)).during("write", &self.path)?;
@@ -137,7 +137,7 @@ impl Journal {
 }
 
 pub(super) fn open_existing(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
-    match disk.open(path, Open::Write) {
+    match disk.open(path, OpenMode::Write) {
         Ok(file) => Ok(file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(Error::Missing(path.to_owned()))
@@ -161,7 +161,7 @@ fn open_unfinished(disk: &Arc<dyn Disk>, path: &Path) -> Result<Box<dyn Handle>,
 }
 
 /// Returns the last line before `end`, as it is in the file.
-fn last_line(header: &[u8], lines: &Lines, end: Cursor) -> Vec<u8> {
+fn last_line(header: &[u8], lines: &JournalLines, end: Cursor) -> Vec<u8> {
     let mut line = Vec::new();
     line::write(lines.last().map_or(header, |line| line.body), &end.sum, &mut line);
     line
@@ -182,7 +182,7 @@ pub(super) fn save_beside(
 ) -> Result<PathBuf, disk::Error> {
     let (mut path, mut n) = (journal.with_file_name(name), 1_u64);
     let mut file = loop {
-        match disk.open(&path, Open::New) {
+        match disk.open(&path, OpenMode::New) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 n += 1;
                 path = journal.with_file_name(format!("{name}.{n}"));

@@ -7,17 +7,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::Damaged;
-use super::lines::Lines;
+use super::lines::JournalLines;
 use super::scan::{Cursor, Rest, Scanned, scan};
 use super::{Error, Journal};
-use crate::disk::{self, Disk, During as _, Handle, Open};
+use crate::disk::{self, Disk, During as _, Handle, OpenMode};
 
 /// The good part of a journal.
 #[derive(Debug)]
-pub struct Read {
+pub struct ReadJournal {
     pub header: Vec<u8>,
     /// The good records, from number 1.
-    pub lines: Lines,
+    pub lines: JournalLines,
     /// The bytes after the good records.
     pub tail: Tail,
     /// The place from which [`Journal::follow`] continues.
@@ -48,7 +48,7 @@ pub struct Torn {
 }
 
 impl Tail {
-    pub(super) fn new(rest: Rest, end: Cursor, lines: &Lines) -> Self {
+    pub(super) fn new(rest: Rest, end: Cursor, lines: &JournalLines) -> Self {
         let Cursor { seq, offset, .. } = end;
         match rest {
             Rest::Nothing => Self::Clean,
@@ -62,16 +62,20 @@ impl Tail {
 
 impl Journal {
     /// Reads a journal. Records at the end may not be durable yet.
-    pub fn read(disk: &dyn Disk, path: &Path) -> Result<Read, Error> {
+    pub fn read(disk: &dyn Disk, path: &Path) -> Result<ReadJournal, Error> {
         let mut file = open_to_read(disk, path)?;
         let mut scanned = load(file.as_mut(), path, Cursor::START)?;
         let header = header(&mut scanned, path)?;
         let tail = Tail::new(scanned.rest, scanned.end, &scanned.lines);
-        Ok(Read { header, lines: scanned.lines, tail, cursor: scanned.end })
+        Ok(ReadJournal { header, lines: scanned.lines, tail, cursor: scanned.end })
     }
 
     /// Reads the records that were completed since `cursor`, and moves it behind them.
-    pub fn follow(disk: &dyn Disk, path: &Path, cursor: &mut Cursor) -> Result<Lines, Error> {
+    pub fn follow(
+        disk: &dyn Disk,
+        path: &Path,
+        cursor: &mut Cursor,
+    ) -> Result<JournalLines, Error> {
         let mut file = open_to_read(disk, path)?;
         // Journals only grow. A shorter file was rewound.
         if file.size().during("read", path)? < cursor.offset {
@@ -118,7 +122,7 @@ pub(super) fn header(scanned: &mut Scanned, path: &Path) -> Result<Vec<u8>, Erro
 }
 
 fn open_to_read(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
-    match disk.open(path, Open::Read) {
+    match disk.open(path, OpenMode::Read) {
         Ok(file) => Ok(file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(Error::Missing(path.to_owned()))

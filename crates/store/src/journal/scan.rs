@@ -6,7 +6,7 @@
 //! damage.
 
 use super::line::{self, Damage, Sum};
-use super::lines::Lines;
+use super::lines::JournalLines;
 
 /// A place between two lines, from which reading can continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) enum Rest {
 
 /// The result of a scan.
 pub(super) struct Scanned {
-    pub(super) lines: Lines,
+    pub(super) lines: JournalLines,
     pub(super) end: Cursor,
     pub(super) rest: Rest,
 }
@@ -60,7 +60,7 @@ pub(super) fn scan(mut buffer: Vec<u8>, from: Cursor) -> Scanned {
         ends.push(start);
     }
     let rest = classify_rest(&buffer[start..], damage);
-    let lines = Lines::new(buffer, from.seq, ends);
+    let lines = JournalLines::new(buffer, from.seq, ends);
     Scanned { lines, end, rest }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use tempfile::TempDir;
 
 use super::*;
-use crate::disk::{Files, Memory};
+use crate::disk::{Memory, RealDisk};
 
 /// A time in 2026, in milliseconds since 1970.
 const NOW: u64 = 1_790_000_000_000;
@@ -38,7 +38,7 @@ impl Place {
 
     /// The names of the registered projects, and the reasons of ignored entries.
     fn read(&self) -> (Vec<String>, Vec<String>) {
-        let found = self.registry().read(&Files, NOW).unwrap();
+        let found = self.registry().read(&RealDisk, NOW).unwrap();
         let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
         let ignored = found.ignored.iter().map(|ignored| ignored.why.to_string());
         (found.directories.iter().map(name).collect(), ignored.collect())
@@ -49,7 +49,7 @@ impl Place {
     }
 
     fn note(&self, name: &str) {
-        self.registry().note(&Files, &self.project(name), NOW).unwrap();
+        self.registry().note(&RealDisk, &self.project(name), NOW).unwrap();
     }
 
     /// Sets the time at which an entry was written.
@@ -102,9 +102,9 @@ fn entry_is_written_at_most_once_a_day() {
 fn missing_directory_is_hidden_and_later_removed() {
     let place = Place::new();
     let (registry, project) = (place.registry(), place.project("one"));
-    registry.add(&Files, &project, NOW).unwrap();
+    registry.add(&RealDisk, &project, NOW).unwrap();
     fs::remove_dir(place.path("one")).unwrap();
-    let read = |now: u64| registry.read(&Files, now).unwrap();
+    let read = |now: u64| registry.read(&RealDisk, now).unwrap();
     for now in [NOW, NOW + EXPIRY, NOW - EXPIRY] {
         assert_eq!(read(now), RegisteredProjects::default());
         assert!(place.file("one").exists());
@@ -127,7 +127,7 @@ fn damaged_entry_is_ignored_and_repaired() {
         place.note("two");
         fs::write(place.file("one"), content).unwrap();
         assert_eq!(place.read(), (vec!["two".to_owned()], vec![why.to_owned()]));
-        place.registry().add(&Files, &place.project("one"), NOW).unwrap();
+        place.registry().add(&RealDisk, &place.project("one"), NOW).unwrap();
         assert_eq!(place.read(), (vec!["one".to_owned(), "two".to_owned()], vec![]));
     };
     check(b"", "does not contain a project");
@@ -166,7 +166,7 @@ fn links_are_never_followed() {
     assert_eq!(place.read(), (vec![], vec!["could not be read: it is a link".to_owned()]));
     let before = fs::read(&elsewhere).unwrap();
     // The link is replaced, and its target stays as it is.
-    place.registry().note(&Files, &place.project("one"), NOW + 7).unwrap();
+    place.registry().note(&RealDisk, &place.project("one"), NOW + 7).unwrap();
     assert!(!fs::symlink_metadata(&file).unwrap().is_symlink());
     assert_eq!(fs::read(&elsewhere).unwrap(), before);
     let directory = place.registry().path().to_owned();
@@ -175,16 +175,16 @@ fn links_are_never_followed() {
     let registry = place.registry();
     let refused = format!("could not use {}: it is a link", directory.display());
     let two = place.project("two");
-    assert_eq!(registry.note(&Files, &two, NOW).unwrap_err().to_string(), refused);
-    assert_eq!(registry.forget(&Files, &two).unwrap_err().to_string(), refused);
-    assert_eq!(registry.read(&Files, NOW).unwrap_err().to_string(), refused);
+    assert_eq!(registry.note(&RealDisk, &two, NOW).unwrap_err().to_string(), refused);
+    assert_eq!(registry.forget(&RealDisk, &two).unwrap_err().to_string(), refused);
+    assert_eq!(registry.read(&RealDisk, NOW).unwrap_err().to_string(), refused);
     assert_eq!(fs::read_dir(place.path("moved")).unwrap().count(), 1);
 }
 
 #[test]
 fn forgotten_project_has_no_file() {
     let place = Place::new();
-    let forget = |name| place.registry().forget(&Files, &place.project(name)).unwrap();
+    let forget = |name| place.registry().forget(&RealDisk, &place.project(name)).unwrap();
     assert!(!forget("one"));
     place.note("one");
     place.note("two");
@@ -197,7 +197,7 @@ fn forgotten_project_has_no_file() {
 fn unwritable_state_directory_is_reported() {
     let place = Place::new();
     fs::write(place.path("deep"), "").unwrap();
-    let refused = place.registry().note(&Files, &place.project("one"), NOW).unwrap_err();
+    let refused = place.registry().note(&RealDisk, &place.project("one"), NOW).unwrap_err();
     assert!(refused.to_string().starts_with("could not "), "{refused}");
 }
 
@@ -229,7 +229,7 @@ impl Disk for Shared {
     fn metadata(&self, _: &Path) -> io::Result<Metadata> {
         Err(io::ErrorKind::NotFound.into())
     }
-    fn open(&self, _: &Path, _: disk::Open) -> io::Result<Box<dyn disk::Handle>> {
+    fn open(&self, _: &Path, _: disk::OpenMode) -> io::Result<Box<dyn disk::Handle>> {
         Err(io::ErrorKind::Unsupported.into())
     }
     fn list(&self, _: &Path) -> io::Result<Vec<std::ffi::OsString>> {

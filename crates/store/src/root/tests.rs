@@ -1,8 +1,8 @@
 //! Where things lie, and what is refused there.
 
 use super::*;
-use crate::disk::Open::{Create, New, Read, Write};
-use crate::disk::{Files, Memory};
+use crate::disk::OpenMode::{Create, New, Read, Write};
+use crate::disk::{Memory, RealDisk};
 
 fn disk(directories: &[&str], git: Option<(&str, &str)>) -> Memory {
     let memory = Memory::new(0);
@@ -28,8 +28,8 @@ fn refused_with_a_link_at(name: &str) -> Option<(DiskErrorKind, PathBuf)> {
     // The root itself has an empty name, and a path with a slash at its end cannot be a link.
     let link = link.components().as_path();
     std::os::unix::fs::symlink(place.path().join("elsewhere"), link).unwrap();
-    let error = root.ensure(&Files).and_then(|()| paths.ensure(&Files)).err()?;
-    assert_eq!(Files.list(&place.path().join("elsewhere")).unwrap(), [""; 0]);
+    let error = root.ensure(&RealDisk).and_then(|()| paths.ensure(&RealDisk)).err()?;
+    assert_eq!(RealDisk.list(&place.path().join("elsewhere")).unwrap(), [""; 0]);
     let named = error.path.strip_prefix(root.path()).unwrap().to_owned();
     Some((error.kind(), named))
 }
@@ -56,11 +56,11 @@ fn run_behind_a_link_is_refused_first() {
         std::os::unix::fs::symlink(place.path(), &link).unwrap();
         let root = Root::in_directory(place.path());
         let paths = root.run("r").unwrap();
-        for refused in [paths.refuse_links(&Files), paths.refuse_links_above(&Files)] {
+        for refused in [paths.refuse_links(&RealDisk), paths.refuse_links_above(&RealDisk)] {
             let error = refused.unwrap_err();
             assert_eq!((error.kind(), &error.path), (DiskErrorKind::Link, &link));
         }
-        assert_eq!(root.refuse_links(&Files).is_err(), name != ".raymond/runs/r", "{name}");
+        assert_eq!(root.refuse_links(&RealDisk).is_err(), name != ".raymond/runs/r", "{name}");
     }
 }
 
@@ -71,8 +71,8 @@ fn link_inside_a_run_does_not_stop_removal() {
     let paths = Root::in_directory(place.path()).run("r").unwrap();
     std::fs::create_dir_all(&paths.directory).unwrap();
     std::os::unix::fs::symlink(place.path(), &paths.blobs).unwrap();
-    assert!(paths.refuse_links(&Files).is_err());
-    paths.refuse_links_above(&Files).unwrap();
+    assert!(paths.refuse_links(&RealDisk).is_err());
+    paths.refuse_links_above(&RealDisk).unwrap();
 }
 
 #[cfg(unix)]
@@ -84,7 +84,7 @@ fn nothing_is_swept_away_behind_a_link() {
     std::fs::create_dir_all(&kept).unwrap();
     std::fs::create_dir(root.path()).unwrap();
     std::os::unix::fs::symlink("../elsewhere", root.path().join("runs")).unwrap();
-    assert_eq!(root.sweep(&Files).unwrap_err().kind(), DiskErrorKind::Link);
+    assert_eq!(root.sweep(&RealDisk).unwrap_err().kind(), DiskErrorKind::Link);
     assert!(kept.exists());
 }
 
@@ -97,13 +97,13 @@ fn unreadable_run_is_refused() {
     let endless = place.path().join("endless");
     symlink(&endless, &endless).unwrap();
     let paths = Root::in_directory(&endless).run("r").unwrap();
-    let error = paths.refuse_links(&Files).unwrap_err();
+    let error = paths.refuse_links(&RealDisk).unwrap_err();
     assert_eq!((error.attempt, error.path), ("look at", paths.directory));
     let paths = Root::in_directory(place.path()).run("r").unwrap();
-    paths.refuse_links(&Files).unwrap();
+    paths.refuse_links(&RealDisk).unwrap();
     std::fs::create_dir_all(&paths.directory).unwrap();
     symlink(&paths.blobs, &paths.blobs).unwrap();
-    let error = paths.refuse_links(&Files).unwrap_err();
+    let error = paths.refuse_links(&RealDisk).unwrap_err();
     assert_eq!((error.attempt, error.path), ("list", paths.blobs));
 }
 
@@ -116,11 +116,11 @@ fn files_are_never_written_through_a_link() {
     std::fs::write(&file, "kept").unwrap();
     std::os::unix::fs::symlink(&file, &link).unwrap();
     for how in [Write, Create] {
-        let refused = Files.open(&link, how).unwrap_err();
+        let refused = RealDisk.open(&link, how).unwrap_err();
         assert_eq!(DiskErrorKind::of(&refused), DiskErrorKind::Link, "{how:?}");
     }
-    assert!(Files.open(&link, New).is_err());
-    assert!(Files.open(&link, Read).is_ok());
+    assert!(RealDisk.open(&link, New).is_err());
+    assert!(RealDisk.open(&link, Read).is_ok());
     assert_eq!(std::fs::read_to_string(file).unwrap(), "kept");
 }
 
@@ -169,7 +169,7 @@ fn shared_directory_is_not_a_project() {
     let inner = place.path().join("inner");
     std::fs::create_dir_all(place.path().join(NAME)).unwrap();
     std::fs::create_dir(&inner).unwrap();
-    let found = || Root::locate(&Files, &inner).unwrap().project().to_owned();
+    let found = || Root::locate(&RealDisk, &inner).unwrap().project().to_owned();
     assert_eq!(found(), place.path());
     std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     assert_eq!(found(), inner);
@@ -190,25 +190,25 @@ fn run_ids_are_plain_names() {
 fn deleted_run_frees_its_name() {
     let directory = tempfile::tempdir().unwrap();
     let root = Root::in_directory(directory.path());
-    root.sweep(&Files).unwrap();
-    root.ensure(&Files).unwrap();
+    root.sweep(&RealDisk).unwrap();
+    root.ensure(&RealDisk).unwrap();
     let run = root.run("r").unwrap();
     for _ in 0..2 {
-        run.ensure(&Files).unwrap();
+        run.ensure(&RealDisk).unwrap();
         let unfinished = run.state.with_file_name(".temporary-0-r.json");
         for file in [&run.journal, &run.state, &unfinished] {
-            atomic_file::write(&Files, file, b"x", Durability::Derived).unwrap();
+            atomic_file::write(&RealDisk, file, b"x", Durability::Derived).unwrap();
         }
-        let aside = run.move_to_removed(&Files).unwrap();
-        assert!(!run.exists(&Files).unwrap());
-        assert_eq!(Files.list(run.state.parent().unwrap()).unwrap(), [""; 0]);
+        let aside = run.move_to_removed(&RealDisk).unwrap();
+        assert!(!run.exists(&RealDisk).unwrap());
+        assert_eq!(RealDisk.list(run.state.parent().unwrap()).unwrap(), [""; 0]);
         assert!(aside.join("journal.jsonl").exists());
-        assert_eq!(root.runs(&Files).unwrap(), [""; 0]);
+        assert_eq!(root.runs(&RealDisk).unwrap(), [""; 0]);
     }
-    let names = || Files.list(&root.runs_directory()).unwrap();
+    let names = || RealDisk.list(&root.runs_directory()).unwrap();
     assert_eq!(names(), [".removed-0-r", ".removed-1-r"]);
-    run.ensure(&Files).unwrap();
-    root.sweep(&Files).unwrap();
+    run.ensure(&RealDisk).unwrap();
+    root.sweep(&RealDisk).unwrap();
     assert_eq!(names(), ["r"]);
 }
 
@@ -321,16 +321,16 @@ fn only_unwritable_directories_get_write_permission() {
     symlink(&closed, &link).unwrap();
     let mode = || std::fs::metadata(&closed).unwrap().permissions().mode() & 0o777;
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o050)).unwrap();
-    Files.make_dir_writable(&link).unwrap();
+    RealDisk.make_dir_writable(&link).unwrap();
     assert_eq!(mode(), 0o050);
     for _ in 0..2 {
-        Files.make_dir_writable(&closed).unwrap();
+        RealDisk.make_dir_writable(&closed).unwrap();
         assert_eq!(mode(), 0o750);
     }
     let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o040)).unwrap();
-    Files.make_dir_writable(&file).unwrap();
+    RealDisk.make_dir_writable(&file).unwrap();
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o040);
 }
 
@@ -357,7 +357,7 @@ fn files_are_private_and_removal_follows_no_link() {
     use std::os::unix::fs::{MetadataExt as _, symlink};
     let directory = tempfile::tempdir().unwrap();
     let root = Root::in_directory(directory.path());
-    root.ensure(&Files).unwrap();
+    root.ensure(&RealDisk).unwrap();
     let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
     assert_eq!(mode(root.path()), 0o700);
     assert_eq!(mode(&root.path().join(".gitignore")), 0o600);
@@ -365,9 +365,9 @@ fn files_are_private_and_removal_follows_no_link() {
     std::fs::create_dir(&outside).unwrap();
     std::fs::write(outside.join("precious"), "").unwrap();
     let run = root.run("r").unwrap();
-    run.ensure(&Files).unwrap();
+    run.ensure(&RealDisk).unwrap();
     symlink(&outside, run.directory.join("link")).unwrap();
-    run.remove(&Files).unwrap();
-    assert!(!run.exists(&Files).unwrap());
+    run.remove(&RealDisk).unwrap();
+    assert!(!run.exists(&RealDisk).unwrap());
     assert!(outside.join("precious").exists());
 }

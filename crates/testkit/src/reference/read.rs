@@ -13,7 +13,7 @@ mod walk;
 use raymond_core::protocol::{Source, TagName};
 
 use super::tags::Tag;
-use walk::{Found, alone_on_lines, outside_code};
+use walk::{FoundTag, alone_on_lines, outside_code};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
@@ -47,7 +47,7 @@ pub fn read(text: &str, source: Source) -> Reading {
 }
 
 impl Reading {
-    fn of(found: Vec<Found>, in_code: bool) -> Self {
+    fn of(found: Vec<FoundTag>, in_code: bool) -> Self {
         let mut reading = Self { in_code, ..Self::default() };
         for found in found {
             let Some((tag, unknown)) = found.tag else {

@@ -28,7 +28,7 @@ use raymond_core::ids::{AgentId, SessionId, TurnId};
 use raymond_core::run::turn_spec::{PromptSpec, TurnHeader, TurnSpec, Work};
 use raymond_core::run::{Effect, Event, Input, Record, Run, Settings};
 use raymond_core::time::Span;
-use raymond_core::view::{Owner, States, next_command, status};
+use raymond_core::view::{OwnerState, States, next_command, status};
 use raymond_core::workflow::Definition;
 
 use super::clients::Attempt;
@@ -208,7 +208,7 @@ impl Auditor {
             let agent = run.agents.get(id).ok_or_else(|| Violation(format!("{id} is gone")))?;
             tracked.compare(agent)?;
         }
-        for owner in [Owner::Alive, Owner::Gone] {
+        for owner in [OwnerState::Alive, OwnerState::Gone] {
             // The match in `next_command` is exhaustive, so a status without a next command does
             // not compile.
             let _command = next_command(run, status(run, owner), States::AsPinned);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use raymond_store::disk::memory::{Call, DiskFault, Operation};
+use raymond_store::disk::memory::{DiskCall, DiskFault, Operation};
 
 /// A call that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -179,7 +179,7 @@ impl FaultPlan {
     }
 
     /// Counts a call of the disk, and returns its fault.
-    pub fn disk_call(&self, call: &Call) -> Option<DiskFault> {
+    pub fn disk_call(&self, call: &DiskCall) -> Option<DiskFault> {
         let point = Point::Disk(RunFile::of(&call.path), call.operation);
         let mut state = self.lock();
         // Not counted as a call: a dead process makes none, and the numbers of later calls must not

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use raymond_core::agent::{Agent, AgentStatus, SessionPlan, WorkerEnd};
 use raymond_core::crayfish::StepEvent;
-use raymond_core::extension::Kind;
+use raymond_core::extension::StateKind;
 use raymond_core::failure::{self, TurnFailure};
 use raymond_core::ids::{AgentId, SessionId, StateName, TurnId};
 use raymond_core::protocol::ResultStatus;
@@ -99,11 +99,7 @@ impl HistoryBuilder<'_> {
                 // does.
                 self.moving.insert(agent.clone(), (visit, *tag, instead_of.clone()));
             }
-            Event::AgentWaits { agent, kept, .. } => {
-                let line = Line::Park { visit: self.visit(agent), to: kept.target().into() };
-                self.push_line(agent, line.to_string());
-            }
-            Event::AgentJoins { agent, kept, .. } => {
+            Event::AgentWaits { agent, kept, .. } | Event::AgentJoins { agent, kept, .. } => {
                 let line = Line::Park { visit: self.visit(agent), to: kept.target().into() };
                 self.push_line(agent, line.to_string());
             }
@@ -226,7 +222,7 @@ impl HistoryBuilder<'_> {
         let Some(agent) = self.run.agents.get(id) else { return };
         let known = self.definition.states.get(state);
         let model = match known {
-            Some(known) if known.kind == Kind::Prompt => {
+            Some(known) if known.kind == StateKind::Prompt => {
                 let backend = self.run.settings.backend_of(&known.front);
                 // The order of precedence is written out again instead of asking core for the
                 // effective model, because a mistake in that function would otherwise be on both
@@ -358,23 +354,23 @@ fn extra_fault_name(fault: &protocol::Fault) -> &'static str {
     if matches!(fault, protocol::Fault::NoBranch { .. }) { "no_branch" } else { "denied" }
 }
 
-fn failure_of(failure: &failure::Failure) -> Option<Failure> {
+fn failure_of(failure: &failure::AgentFailure) -> Option<Failure> {
     Some(match failure {
-        failure::Failure::Turn(failure) => Failure::Turn(failure_kind(failure)?),
-        failure::Failure::Protocol { fault, .. } => Failure::Protocol(fault_of(fault)?),
-        failure::Failure::Visits { .. } => Failure::Visits,
-        failure::Failure::OtherBackend { .. } => Failure::OtherBackend,
-        failure::Failure::VisitBudget { .. } => Failure::VisitBudget,
-        failure::Failure::TooManyAgents { .. } => Failure::TooManyAgents,
-        failure::Failure::TooDeep { .. } => Failure::TooDeep,
-        failure::Failure::Declared { .. } => Failure::Declared,
-        failure::Failure::HeldForGood { .. }
-        | failure::Failure::Crashes { .. }
-        | failure::Failure::Stalled { .. }
-        | failure::Failure::InterruptedScript
-        | failure::Failure::Denied { .. }
-        | failure::Failure::Step { .. }
-        | failure::Failure::Exhausted { .. }
-        | failure::Failure::Unanswered => return None,
+        failure::AgentFailure::Turn(failure) => Failure::Turn(failure_kind(failure)?),
+        failure::AgentFailure::Protocol { fault, .. } => Failure::Protocol(fault_of(fault)?),
+        failure::AgentFailure::Visits { .. } => Failure::Visits,
+        failure::AgentFailure::OtherBackend { .. } => Failure::OtherBackend,
+        failure::AgentFailure::VisitBudget { .. } => Failure::VisitBudget,
+        failure::AgentFailure::TooManyAgents { .. } => Failure::TooManyAgents,
+        failure::AgentFailure::TooDeep { .. } => Failure::TooDeep,
+        failure::AgentFailure::Declared { .. } => Failure::Declared,
+        failure::AgentFailure::HeldForGood { .. }
+        | failure::AgentFailure::Crashes { .. }
+        | failure::AgentFailure::Stalled { .. }
+        | failure::AgentFailure::InterruptedScript
+        | failure::AgentFailure::Denied { .. }
+        | failure::AgentFailure::Step { .. }
+        | failure::AgentFailure::Exhausted { .. }
+        | failure::AgentFailure::Unanswered => return None,
     })
 }

@@ -5,7 +5,7 @@
 //! is the auditor's question.
 
 use raymond_core::budget::{Basis, Charge, Cost, Micros};
-use raymond_core::failure::{Failure, TurnFailure};
+use raymond_core::failure::{AgentFailure, TurnFailure};
 use raymond_core::run::outcome::Outcome;
 use raymond_core::run::stop::StopMode;
 use raymond_core::run::{Ending, Event, Input, Phase, Record, RecordStep, Run};
@@ -153,10 +153,10 @@ impl Observed<'_> {
             Event::AgentEnded { .. } if self.before.unreserved() == Some(Micros::ZERO) => {
                 met(Situation::EndsWithoutMoney);
             }
-            Event::AgentFailed { failure: Failure::VisitBudget { .. }, .. } => {
+            Event::AgentFailed { failure: AgentFailure::VisitBudget { .. }, .. } => {
                 met(Situation::VisitSpent);
             }
-            Event::AgentFailed { failure: Failure::Crashes { .. }, .. } => {
+            Event::AgentFailed { failure: AgentFailure::Crashes { .. }, .. } => {
                 met(Situation::Crashes);
             }
             Event::RunEnded { ending } => self.ended(*ending, met),

@@ -5,7 +5,7 @@ use raymond_core::crayfish::Problem;
 use raymond_core::crayfish::stored::Stored;
 use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::failure::{Clock, TurnFailure};
-use raymond_core::protocol::Reading;
+use raymond_core::protocol::TagReading;
 use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
 use raymond_core::run::stop::Interruption;
 use raymond_core::time::Span;
@@ -110,7 +110,7 @@ fn finished(text: &str, cost: Cost, client: &Client, blobs: &Blobs) -> Result<Fi
         let hash = Hash::of(bytes);
         if stored == hash.as_str() { Ok(hash) } else { Err("wrong hash".to_owned()) }
     };
-    let reading = Reading::of(text, client.source, &mut put)?;
+    let reading = TagReading::of(text, client.source, &mut put)?;
     let exists = |cd: &str| {
         let found = absolute(&client.cwd, cd);
         DIRECTORIES.contains(&found.as_str()).then(|| (cd.to_owned(), found))

@@ -7,6 +7,7 @@ mod theme;
 
 use raymond_core::budget::Micros;
 use raymond_core::decide::Refusal;
+use raymond_core::ids::AgentId;
 use raymond_core::run::stop::StopMode;
 use raymond_core::run::{Ending, Input, Phase};
 use raymond_core::time::Span;
@@ -25,6 +26,8 @@ const MAX_STEPS: u32 = 6_000;
 const MAX_RESUMES: u32 = 2;
 /// The number of stop requests to one run.
 const MAX_STOPS: u32 = 5;
+/// The number of requests to cancel one agent.
+const MAX_CANCELLATIONS: u32 = 3;
 /// The number of clock jumps in one run.
 const MAX_JUMPS: u32 = 6;
 /// The number of faults in one run, so that every run can end.
@@ -64,6 +67,7 @@ struct Scenario {
     workflow: RandomWorkflow,
     resumes: u32,
     stops: u32,
+    cancellations: u32,
     faults: u32,
     jumps: u32,
     top_ups: u32,
@@ -80,8 +84,10 @@ impl Scenario {
         let seeds = Seeds { world: seed, disk: seed };
         let mut host = Host::new(seeds, workflow.definition()?, Box::new(random_agents), settings)?;
         host.leftovers = theme.leftovers();
-        let (resumes, stops, faults, jumps, top_ups) = (0, 0, 0, 0, 0);
-        Ok((Self { dice, theme, workflow, resumes, stops, faults, jumps, top_ups }, host))
+        let (resumes, stops, cancellations, faults, jumps, top_ups) = (0, 0, 0, 0, 0, 0);
+        let scenario =
+            Self { dice, theme, workflow, resumes, stops, cancellations, faults, jumps, top_ups };
+        Ok((scenario, host))
     }
 
     fn run(&mut self, host: &mut Host) -> Result<(), Violation> {
@@ -124,6 +130,7 @@ impl Scenario {
             16..=21 if has_wait => self.jump(host),
             22 => host.try_second_owner()?,
             23 | 24 => host.poll_inbox()?,
+            25 => self.cancel_agent(host)?,
             _ => self.advance(host)?,
         }
         Ok(false)
@@ -166,6 +173,25 @@ impl Scenario {
             }
         }
         Ok(())
+    }
+
+    /// Cancels a random agent, as a user may at any time.
+    fn cancel_agent(&mut self, host: &mut Host) -> Result<(), Violation> {
+        let agents: Vec<AgentId> = host.world.borrow().last.agents.keys().cloned().collect();
+        if self.cancellations >= MAX_CANCELLATIONS || agents.is_empty() {
+            return Ok(());
+        }
+        self.cancellations += 1;
+        let (agent, key) =
+            (self.dice.pick(&agents).clone(), format!("agent-{}", self.cancellations));
+        self.inject_into_record(host, 50);
+        let verdicts =
+            host.handle(vec![Input::CancelAgent { agent, by: "ada".to_owned(), key }])?;
+        match verdicts.as_slice() {
+            // Empty if the machine went down.
+            [] | [Ok(()) | Err(Refusal::OnlyWorkers(_) | Refusal::Ended(_))] => Ok(()),
+            other => Err(Violation(format!("an agent cannot be cancelled: {other:?}"))),
+        }
     }
 
     fn next_request(&mut self) -> (StopMode, String) {

@@ -5,7 +5,7 @@
 
 use std::panic::catch_unwind;
 
-use raymond_core::run::program::Answers;
+use raymond_core::run::program::AnswerSource;
 use serde_json::{Map, Value as Json};
 
 use super::drive::{definition, drive};
@@ -26,7 +26,7 @@ fn agree_on(document: &Json, seed: u64) -> Result<usize, Violation> {
     let (replies, vars) = (RandomReplies { large: 0, ..RandomReplies::new(seed) }, Map::new());
     let definition = definition(document, &vars)?;
     let expected = interpret(document, &vars, replies);
-    for answers in [Answers::Backend, Answers::Caller] {
+    for answers in [AnswerSource::Backend, AnswerSource::Caller] {
         let order = Dice::new(seed ^ 0x0dd5);
         drive(definition.clone(), replies, answers, order)
             .and_then(|found| compare(document, &expected, &found, answers).map_err(Violation))
@@ -82,7 +82,7 @@ pub(super) fn compare(
     document: &Json,
     expected: &StepTrace,
     found: &StepTrace,
-    answers: Answers,
+    answers: AnswerSource,
 ) -> Result<(), String> {
     if expected.is_indeterminate {
         return Ok(());
@@ -94,8 +94,10 @@ pub(super) fn compare(
     let same_end = match answers {
         _ if !open => expected.failures == found.failures,
         // A step that waits for a caller does not fail any more after another step has failed.
-        Answers::Caller => first(found).is_some_and(|first| expected.failures.contains(&first)),
-        Answers::Backend => first(expected) == first(found),
+        AnswerSource::Caller => {
+            first(found).is_some_and(|first| expected.failures.contains(&first))
+        }
+        AnswerSource::Backend => first(expected) == first(found),
     };
     if !same_end {
         return Err(format!("fails with {:?}, not {:?}", found.failures, expected.failures));

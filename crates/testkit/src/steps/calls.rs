@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use raymond_core::run::Settings;
-use raymond_core::run::program::Answers;
+use raymond_core::run::program::AnswerSource;
 use raymond_engine::call::{CallChannels, Tool, Workspaces};
 use serde_json::{Map, Value as Json, json};
 use tokio_util::sync::CancellationToken;
@@ -180,7 +180,7 @@ async fn compare_calls(seed: u64, style: CallStyle) -> Result<usize, String> {
     }
     let found = trace_of_reply(&reply, host.asked, &document);
     let disagree = |why| format!("{why}\n{document:#}\n{reply:#}");
-    compare(&document, &expected, &found, Answers::Caller).map_err(disagree)?;
+    compare(&document, &expected, &found, AnswerSource::Caller).map_err(disagree)?;
     Ok(expected.asked.len())
 }
 

@@ -3,7 +3,7 @@
 
 use raymond_core::budget::Micros;
 use raymond_core::run::Program;
-use raymond_core::run::program::Answers;
+use raymond_core::run::program::AnswerSource;
 use serde_json::Map;
 
 use super::agree::compare;
@@ -31,7 +31,7 @@ fn run_both(seed: u64, traced: bool) -> (Vec<String>, Result<usize, Violation>) 
     let mut lines = Vec::new();
     let mut both = || {
         let mut done = 0;
-        for answers in [Answers::Backend, Answers::Caller] {
+        for answers in [AnswerSource::Backend, AnswerSource::Caller] {
             let mut host = host(seed, answers)?;
             if traced {
                 host.world.borrow_mut().trace.enable();
@@ -46,7 +46,7 @@ fn run_both(seed: u64, traced: bool) -> (Vec<String>, Result<usize, Violation>) 
     (lines, ended)
 }
 
-fn host(seed: u64, answers: Answers) -> Result<Host, Violation> {
+fn host(seed: u64, answers: AnswerSource) -> Result<Host, Violation> {
     let definition = definition(&random::document(seed), &Map::new())?;
     let mut settings = settings();
     let mut dice = Dice::new(seed ^ 0x5e77);
@@ -61,7 +61,11 @@ fn host(seed: u64, answers: Answers) -> Result<Host, Violation> {
     Ok(host)
 }
 
-fn drive_and_compare(seed: u64, answers: Answers, host: &mut Host) -> Result<usize, Violation> {
+fn drive_and_compare(
+    seed: u64,
+    answers: AnswerSource,
+    host: &mut Host,
+) -> Result<usize, Violation> {
     let document = random::document(seed);
     let expected = interpret(&document, &Map::new(), RandomReplies::new(seed));
     // A quarter runs without faults, to distinguish a wrong decision from a wrong recovery.

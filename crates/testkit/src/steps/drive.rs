@@ -10,9 +10,9 @@ use std::sync::Arc;
 use raymond_core::budget::Cost;
 use raymond_core::crayfish::call::{Call as CallInput, Output};
 use raymond_core::crayfish::render::ExecCall;
-use raymond_core::crayfish::stored::{Read, Stored};
+use raymond_core::crayfish::stored::{ParsedJson, Stored};
 use raymond_core::crayfish::verdict::Verdict;
-use raymond_core::crayfish::{Key, Problem, StepsDefinition, ask};
+use raymond_core::crayfish::{Problem, StepKey, StepsDefinition, ask};
 use raymond_core::decide::batch;
 use raymond_core::decide::effects;
 use raymond_core::extension::Platform;
@@ -20,7 +20,7 @@ use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{AgentId, BackendName, TurnId};
 use raymond_core::run::input::Resume;
 use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
-use raymond_core::run::program::Answers;
+use raymond_core::run::program::AnswerSource;
 use raymond_core::run::start::Start;
 use raymond_core::run::turn_spec::{TurnHeader, TurnSpec, Work};
 use raymond_core::run::{Effect, Ending, Event, Input, Phase, Program, Run, Settings};
@@ -65,7 +65,7 @@ pub fn settings() -> Settings {
 pub fn drive(
     definition: Definition,
     replies: RandomReplies,
-    answers: Answers,
+    answers: AnswerSource,
     order: Dice,
 ) -> Result<StepTrace, Violation> {
     let mut drive = CoreDriver {
@@ -199,7 +199,7 @@ impl CoreDriver {
         self.definition.steps.as_deref().ok_or_else(|| Violation("no document".to_owned()))
     }
 
-    fn key(&self, agent: &AgentId) -> Result<Key, Violation> {
+    fn key(&self, agent: &AgentId) -> Result<StepKey, Violation> {
         let key = self.run.agents.get(agent).and_then(|agent| agent.visit.location.step().cloned());
         key.ok_or_else(|| Violation(format!("{agent} is at no step")))
     }
@@ -235,7 +235,7 @@ impl CoreDriver {
         &mut self,
         agent: &AgentId,
         settings: Option<QuestionSettings>,
-    ) -> Result<(Value, Read, Verdict), Violation> {
+    ) -> Result<(Value, ParsedJson, Verdict), Violation> {
         let (key, attempt) = (self.key(agent)?, self.attempt_of(agent)?);
         let flow = self.run.program.steps();
         let request = flow.and_then(|flow| self.steps_program().ok()?.request(flow, agent, &key));
@@ -248,6 +248,6 @@ impl CoreDriver {
         let wrong = || vec![Problem::of_value("/n", "as planned")];
         let verdict = if valid { Verdict::Valid } else { Verdict::Invalid(wrong()) };
         let json = json!({ "ok": true, "json": answer });
-        Ok((json.to_string().as_str().into(), Read(Some(Arc::new(json))), verdict))
+        Ok((json.to_string().as_str().into(), ParsedJson(Some(Arc::new(json))), verdict))
     }
 }

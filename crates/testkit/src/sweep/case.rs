@@ -10,7 +10,7 @@ use raymond_core::extension::Platform;
 use raymond_core::ids::BackendName;
 use raymond_core::run::Program;
 use raymond_core::run::Settings;
-use raymond_core::run::program::Answers;
+use raymond_core::run::program::AnswerSource;
 use raymond_core::workflow::definition::EntryPoint;
 use raymond_core::workflow::{Definition, SourceFile};
 use serde_json::{Map, Value as Json};
@@ -30,7 +30,7 @@ pub struct Case {
     /// are the workflow's states.
     pub replies: &'static str,
     /// A document of steps instead of states, with its replies.
-    pub steps: Option<(&'static str, RandomReplies, Answers)>,
+    pub steps: Option<(&'static str, RandomReplies, AnswerSource)>,
     /// The frontmatter of prompts.
     pub frontmatter: &'static [(&'static str, &'static str)],
     /// Changes the default settings.

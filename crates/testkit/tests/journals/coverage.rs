@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use raymond_store::Journal;
-use raymond_store::disk::Files;
+use raymond_store::disk::RealDisk;
 use raymond_testkit::journals::{all, directory};
 use serde_json::Value as Json;
 
@@ -153,7 +153,7 @@ fn golden_journals_cover_every_variant_and_field() {
     }
     let mut found = Found { shapes, met: BTreeSet::new() };
     for golden in all().unwrap() {
-        let read = Journal::read(&Files, &golden.journal()).unwrap();
+        let read = Journal::read(&RealDisk, &golden.journal()).unwrap();
         for line in read.lines.iter() {
             let record: Json = serde_json::from_slice(line.body).unwrap();
             for step in record["steps"].as_array().into_iter().flatten() {

@@ -16,7 +16,7 @@ use raymond_core::run::{Event, Header, Input, Record};
 use raymond_core::value::{BlobRef, Hash, Value};
 use raymond_core::workflow::{Definition, EntryPoint, SourceFile};
 use raymond_engine::pin::Pin;
-use raymond_engine::scope::{LoadedScope, Origin};
+use raymond_engine::scope::{LoadedScope, ScopeOrigin};
 use raymond_store::Blobs;
 use raymond_store::disk::Memory;
 use raymond_testkit::journals::{Golden, NewGolden};
@@ -119,7 +119,7 @@ fn files(definition: &Definition) -> Vec<SourceFile> {
 }
 
 fn loaded(files: Vec<SourceFile>, start: EntryPoint) -> LoadedScope {
-    let (scope, origin) = (PathBuf::from("/flow"), Origin::Directory);
+    let (scope, origin) = (PathBuf::from("/flow"), ScopeOrigin::Directory);
     LoadedScope { scope, start, files, origin, warnings: Vec::new() }
 }
 

@@ -12,7 +12,7 @@ mod source;
 use std::collections::BTreeMap;
 
 use raymond_engine::replay::replay;
-use raymond_store::disk::Files;
+use raymond_store::disk::RealDisk;
 use raymond_testkit::journals::{Golden, all, directory};
 use raymond_testkit::tally;
 
@@ -52,7 +52,7 @@ fn replayed_decisions_match_or_differ_as_known() {
     let mut found = BTreeMap::new();
     for golden in golden() {
         let name = &golden.name;
-        let replayed = replay(&Files, &golden.journal(), &golden.blobs());
+        let replayed = replay(&RealDisk, &golden.journal(), &golden.blobs());
         let replayed = replayed.unwrap_or_else(|why| panic!("{name}: {why:?}"));
         if let Some(difference) = replayed.difference {
             found.insert(name.clone(), difference.to_string().replace('\n', "; "));

@@ -7,8 +7,8 @@ use raymond_core::run::turn_spec::Extras;
 use super::*;
 use crate::contract::StartedTurn;
 
-fn request() -> Request {
-    Request {
+fn request() -> PromptRequest {
+    PromptRequest {
         started: StartedTurn {
             nonce: Nonce::new("n"),
             turn: "main.1.1".parse::<TurnId>().unwrap(),
@@ -43,7 +43,7 @@ fn list(list: &[&str]) -> Vec<String> {
 }
 
 /// Checks the arguments after the flags that are always there.
-fn check(request: &Request, step: &SessionStep, expected: &[&str]) {
+fn check(request: &PromptRequest, step: &SessionStep, expected: &[&str]) {
     let found = arguments(request, step);
     let (always, rest) = found.split_at(4);
     assert_eq!(always, ["-p", "--output-format", "stream-json", "--verbose"]);
@@ -66,7 +66,7 @@ fn each_step_gets_its_conversation() {
 #[test]
 fn permissions_are_flags_and_lists_swallow_nothing() {
     let check = |permissions: Permissions, expected: &[&str]| {
-        let request = Request { permissions, ..request() };
+        let request = PromptRequest { permissions, ..request() };
         check(&request, &open(), &[&["--session-id=S"], expected].concat());
     };
     let base = Permissions::default;
@@ -92,7 +92,7 @@ fn permissions_are_flags_and_lists_swallow_nothing() {
 
 #[test]
 fn every_option_of_a_state_is_a_flag() {
-    let all = Request {
+    let all = PromptRequest {
         model: Some("opus".into()),
         effort: Some("high".into()),
         started: StartedTurn { cap: Some(Micros(1_250_000)), ..request().started },
@@ -125,7 +125,7 @@ fn every_option_of_a_state_is_a_flag() {
 fn no_value_can_be_taken_for_a_flag() {
     const FLAG: &str = "--dangerously-skip-permissions";
     let hostile = || FLAG.to_owned();
-    let request = Request {
+    let request = PromptRequest {
         model: Some(hostile()),
         effort: Some(hostile()),
         schema: Some(FLAG.into()),
@@ -164,7 +164,7 @@ fn cap_is_a_positive_amount_in_dollars() {
 
 #[test]
 fn retries_are_limited_unless_the_user_sets_them() {
-    let check = |request: &Request, inherited: &[&str], expected: &[(&str, &str)]| {
+    let check = |request: &PromptRequest, inherited: &[&str], expected: &[(&str, &str)]| {
         let found = environment(request, |name| inherited.contains(&name));
         let expected: Vec<(OsString, OsString)> =
             expected.iter().map(|(name, value)| (name.into(), value.into())).collect();
@@ -173,11 +173,13 @@ fn retries_are_limited_unless_the_user_sets_them() {
     let retries = ("CLAUDE_CODE_MAX_RETRIES", "2");
     check(&request(), &[], &[retries]);
     check(&request(), &["CLAUDE_CODE_MAX_RETRIES"], &[]);
-    let listed = Request { environment: Some(list(&["PATH"])), ..request() };
+    let listed = PromptRequest { environment: Some(list(&["PATH"])), ..request() };
     check(&listed, &["CLAUDE_CODE_MAX_RETRIES"], &[retries]);
-    let named = Request { environment: Some(list(&["CLAUDE_CODE_MAX_RETRIES"])), ..request() };
+    let named =
+        PromptRequest { environment: Some(list(&["CLAUDE_CODE_MAX_RETRIES"])), ..request() };
     check(&named, &["CLAUDE_CODE_MAX_RETRIES"], &[]);
     let config_home = Some("/run/home".into());
-    let home = Request { started: StartedTurn { config_home, ..request().started }, ..request() };
+    let home =
+        PromptRequest { started: StartedTurn { config_home, ..request().started }, ..request() };
     check(&home, &[], &[retries, ("CLAUDE_CONFIG_DIR", "/run/home")]);
 }

@@ -17,8 +17,8 @@ async fn every_output_ends_a_silence() {
     let harness = Harness::new(&script.join("; "), ClientTimeouts { silent: SHORT, ..PATIENT });
     let (directory, silences) = (harness.directory.path().to_owned(), AtomicUsize::new(0));
     // Each silence releases one more line of the client, which needs two of them.
-    let listener = move |sign: Progress| {
-        if let Progress::Silent(_) = sign {
+    let listener = move |sign: ClientProgress| {
+        if let ClientProgress::Silent(_) = sign {
             let earlier = silences.fetch_add(1, Ordering::SeqCst);
             fs::write(directory.join(if earlier == 0 { "first" } else { "second" }), "").unwrap();
         }

@@ -42,8 +42,8 @@ async fn last_result_after_background_tasks_counts() {
     let harness =
         Arc::new(Harness::new(&script, ClientTimeouts { after_result: Duration::ZERO, ..PATIENT }));
     let cued = Arc::clone(&harness);
-    let listener = move |sign: Progress| {
-        if matches!(sign, Progress::Tool { .. }) {
+    let listener = move |sign: ClientProgress| {
+        if matches!(sign, ClientProgress::Tool { .. }) {
             cued.go();
         }
     };
@@ -64,7 +64,7 @@ async fn logged_out_client_is_ended_at_once() {
 
 #[tokio::test]
 async fn cancelled_turn_has_cost_or_finished_answer() {
-    let check = async |script: String, cue: fn(&Progress) -> bool, expected: Answer| {
+    let check = async |script: String, cue: fn(&ClientProgress) -> bool, expected: Answer| {
         let harness = Harness::new(&script, PATIENT);
         let answer = harness.claude.answer(harness.request("hello"), cancelling(cue)).await;
         assert_eq!(answer, expected);
@@ -78,9 +78,9 @@ async fn cancelled_turn_has_cost_or_finished_answer() {
     let cost = Cost::Reported(Micros(2800));
     let interrupted =
         Answer::Interrupted { by: Interruption::Stop, cost, progressed: true, session: None };
-    check(working, |sign| matches!(sign, Progress::Tool { .. }), interrupted).await;
+    check(working, |sign| matches!(sign, ClientProgress::Tool { .. }), interrupted).await;
     let done = format!("{}; exec sleep 600", say(&[init(), text("m", "x"), success("x")]));
-    check(done, |sign| *sign == Progress::Text, replied("x", 2800)).await;
+    check(done, |sign| *sign == ClientProgress::Text, replied("x", 2800)).await;
 }
 
 // proves: P11, S37
@@ -106,8 +106,8 @@ async fn silence_is_reported() {
     let cued = Arc::clone(&harness);
     // A slow start is a silence, too.
     let once = Once::new();
-    let listener = move |sign: Progress| {
-        assert_eq!(sign, Progress::Silent(Span(50)));
+    let listener = move |sign: ClientProgress| {
+        assert_eq!(sign, ClientProgress::Silent(Span(50)));
         once.call_once(|| cued.go());
     };
     let observer = TurnObserver { cancel: CancellationToken::new(), listener: Arc::new(listener) };

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Starts a client as an owner does that is then killed.
-fn abandon(harness: &Harness, request: &Request) {
+fn abandon(harness: &Harness, request: &PromptRequest) {
     let step = SessionStep::of(&request.started.plan).remove(0);
     let mut turn = harness.claude.protocol.begin(&request.started);
     harness.claude.start(&step, request, request.message(), &mut turn).unwrap().keep_running();
@@ -173,7 +173,7 @@ async fn silent_client_stays_free_after_owner_was_killed() {
     let request = harness.request("hello");
     abandon(&harness, &request);
     assert_eq!(leftovers::end(&leftovers::find(&harness.nonce()), &IMPATIENT).await, []);
-    release_reserved_space(&Files::for_turn(&request.started.transcript)).unwrap();
+    release_reserved_space(&OutputFiles::for_turn(&request.started.transcript)).unwrap();
     let cost = Cost::Reported(Micros::ZERO);
     let expected = AttachResult::without_answer(cost, false, None);
     assert_eq!(harness.claude.attach(&request.started), expected);

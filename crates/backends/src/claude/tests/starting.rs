@@ -12,7 +12,7 @@ async fn client_gets_prompt_arguments_and_environment() {
     );
     let harness = Harness::new(&script, PATIENT);
     let home = harness.path("homes/main");
-    let request = Request {
+    let request = PromptRequest {
         prompt: "-p \"quoted\"\n€".into(),
         notice: Some("a notice".into()),
         model: Some("opus".into()),
@@ -52,7 +52,7 @@ async fn turn_without_session_restarts_in_same_transcript() {
     let harness = Harness::new(&script, PATIENT);
     let request = harness.request("hello");
     let plan = request.started.plan.continued();
-    let request = Request { notice: Some("again".into()), ..planned(request, plan) };
+    let request = PromptRequest { notice: Some("again".into()), ..planned(request, plan) };
     let started = request.started.clone();
     let spare = started.turn.spare_session(&started.nonce, 1);
     let expected = opened(replied("x", 2800), &spare);
@@ -105,7 +105,7 @@ async fn fallback_gets_the_rest_of_the_share() {
         let plan = request.started.plan.continued();
         let request = planned(request, plan);
         let started = StartedTurn { cap: Some(Micros(cap)), ..request.started };
-        let mut found = harness.ask(Request { started, ..request }).await;
+        let mut found = harness.ask(PromptRequest { started, ..request }).await;
         assert_eq!(harness.read("log").lines().collect::<Vec<_>>(), expected, "{usage} {found:?}");
         assert_eq!(*found.cost_mut(), cost, "{usage}");
         let is_capped = matches!(found, Answer::Capped { progressed: false, .. });
@@ -125,13 +125,13 @@ async fn missing_transcript_directory_is_created_again() {
     let request = harness.request("hello");
     let transcript = harness.path("run/transcripts/hello.jsonl");
     let started = StartedTurn { transcript, ..request.started };
-    assert_eq!(harness.ask(Request { started, ..request }).await, replied("x", 2800));
+    assert_eq!(harness.ask(PromptRequest { started, ..request }).await, replied("x", 2800));
     assert_eq!(fs::metadata(harness.path("run/transcripts")).unwrap().mode() & 0o777, 0o700);
     // If that is impossible, the failure is not the client's.
     fs::write(harness.path("file"), "").unwrap();
     let request = harness.request("hello");
     let started = StartedTurn { transcript: harness.path("file/hello.jsonl"), ..request.started };
-    let answer = harness.ask(Request { started, ..request }).await;
+    let answer = harness.ask(PromptRequest { started, ..request }).await;
     let why =
         format!("could not write {}: File exists (os error 17)", harness.path("file").display());
     assert_eq!(answer, unpaid(TurnFailure::Environment { why }));
@@ -140,18 +140,18 @@ async fn missing_transcript_directory_is_created_again() {
 #[tokio::test]
 async fn failed_start_has_a_reason() {
     let harness = Harness::new("", PATIENT);
-    let check = async |claude: &Headless<ClaudeProtocol>, request: Request, why: &str| {
+    let check = async |claude: &Headless<ClaudeProtocol>, request: PromptRequest, why: &str| {
         let observer = TurnObserver::silent(CancellationToken::new());
         assert_eq!(claude.answer(request, observer).await, not_started(why));
     };
-    let blank = Request { prompt: " \n".into(), ..harness.request("hello") };
+    let blank = PromptRequest { prompt: " \n".into(), ..harness.request("hello") };
     check(&harness.claude, blank, "the prompt is empty, but the client needs one").await;
     let script = planned(harness.request("hello"), SessionPlan::Carry);
     check(&harness.claude, script, "the plan of the turn has no conversation").await;
     let gone = Headless::new(ClientSettings::of("/no/such/client"));
     let why = "could not find a program at /no/such/client";
     check(&gone, harness.request("hello"), why).await;
-    let huge = Request { model: Some("x".repeat(200_000)), ..harness.request("hello") };
+    let huge = PromptRequest { model: Some("x".repeat(200_000)), ..harness.request("hello") };
     let why = format!(
         "cannot run {}: Argument list too long (os error 7) (its arguments or its environment are \
          too large)",

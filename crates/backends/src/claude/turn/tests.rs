@@ -5,7 +5,7 @@ use raymond_core::prices::Prices;
 use super::super::outcome;
 use super::super::sample::{self, bash, init, success, system, text, user};
 use super::*;
-use crate::contract::Progress;
+use crate::contract::ClientProgress;
 use crate::headless::warnings::Warnings;
 use crate::headless::{ClientEnd, SessionStep};
 use crate::process::StreamEvent;
@@ -28,18 +28,21 @@ fn warnings(lines: &[String]) -> Vec<String> {
 
 #[test]
 fn every_line_gives_its_items() {
-    let check = |line: &str, expected: &[Progress]| {
+    let check = |line: &str, expected: &[ClientProgress]| {
         let said = ClaudeTurn::default().read_event(&event(line));
-        let signs: Vec<Progress> = said.iter().filter_map(TranscriptItem::progress).collect();
+        let signs: Vec<ClientProgress> = said.iter().filter_map(TranscriptItem::progress).collect();
         assert_eq!(signs, expected, "{line}");
     };
     check(&init(), &[]);
-    check(&text("m", "hello"), &[Progress::Text]);
-    check(&bash("m", "cargo test"), &[Progress::Tool { name: "Bash(cargo test)".into() }]);
+    check(&text("m", "hello"), &[ClientProgress::Text]);
+    check(&bash("m", "cargo test"), &[ClientProgress::Tool { name: "Bash(cargo test)".into() }]);
     let two = r#"{"type":"text","text":"a"},{"type":"tool_use","name":"Read","input":{"file_path":"/x"}}"#;
-    check(&sample::block("m", two), &[Progress::Text, Progress::Tool { name: "Read(/x)".into() }]);
+    check(
+        &sample::block("m", two),
+        &[ClientProgress::Text, ClientProgress::Tool { name: "Read(/x)".into() }],
+    );
     let why = "overloaded (529), retry 1 of 2".to_owned();
-    check(&sample::retry("529", "overloaded"), &[Progress::Retries { why }]);
+    check(&sample::retry("529", "overloaded"), &[ClientProgress::Retries { why }]);
     check(&sample::error("server_error"), &[]);
     check(&user(), &[]);
     check(&success("x"), &[]);

@@ -6,8 +6,8 @@ use raymond_core::run::turn_spec::Extras;
 use super::*;
 use crate::contract::StartedTurn;
 
-fn request() -> Request {
-    Request {
+fn request() -> PromptRequest {
+    PromptRequest {
         started: StartedTurn {
             nonce: Nonce::new("n"),
             turn: "main.1.1".parse::<TurnId>().unwrap(),
@@ -34,7 +34,7 @@ fn request() -> Request {
 }
 
 #[track_caller]
-fn check(request: &Request, step: &SessionStep, schema: Option<&Path>, expected: &str) {
+fn check(request: &PromptRequest, step: &SessionStep, schema: Option<&Path>, expected: &str) {
     let list = arguments(request, step, schema);
     let list: Vec<&str> = list.iter().map(|word| word.to_str().unwrap()).collect();
     let usual = "exec --json --color never --skip-git-repo-check -c features.goals=false --cd=/w ";
@@ -60,7 +60,7 @@ fn permissions_are_a_sandbox() {
     let plan = Permissions { mode: Some("plan".into()), ..Permissions::default() };
     let skipped = Permissions { checks: Checks::Skipped, ..Permissions::default() };
     let check = |permissions, expected: &str| {
-        check(&Request { permissions, ..request() }, &open(), None, expected);
+        check(&PromptRequest { permissions, ..request() }, &open(), None, expected);
     };
     check(plan, "--sandbox read-only -c approval_policy=\"never\" -");
     check(skipped, "--dangerously-bypass-approvals-and-sandbox -");
@@ -68,7 +68,7 @@ fn permissions_are_a_sandbox() {
 
 #[test]
 fn options_of_a_state_precede_the_subcommand() {
-    let all = Request {
+    let all = PromptRequest {
         model: Some("gpt-5.5".into()),
         effort: Some("high".into()),
         extras: Extras {
@@ -90,7 +90,7 @@ fn options_of_a_state_precede_the_subcommand() {
 fn no_value_can_be_taken_for_a_flag() {
     const FLAG: &str = "--dangerously-bypass-approvals-and-sandbox";
     let hostile = || FLAG.to_owned();
-    let request = Request {
+    let request = PromptRequest {
         cwd: FLAG.into(),
         model: Some(hostile()),
         effort: Some(hostile()),

@@ -1,7 +1,7 @@
 use super::super::sample::{self, THREAD};
 use super::super::transcript_parser::transcript_reader;
 use super::*;
-use crate::contract::Progress;
+use crate::contract::ClientProgress;
 use crate::process::StreamEvent;
 
 fn reported_cost(lines: &[String]) -> Vec<TranscriptItem> {
@@ -36,7 +36,7 @@ fn every_item_appears_once_and_in_order() {
         TranscriptItem::Final { by: Speaker::Client, text: "no".into() },
     ];
     assert_eq!(reported_cost(&lines), expected);
-    let signs: Vec<Progress> = expected.iter().filter_map(TranscriptItem::progress).collect();
+    let signs: Vec<ClientProgress> = expected.iter().filter_map(TranscriptItem::progress).collect();
     assert_eq!(signs.len(), 4);
 }
 

@@ -13,15 +13,15 @@ use super::disk_reservation::DiskReservations;
 use super::exit::Exit;
 use super::identity_file::IdentityFile;
 use crate::process::Marker;
-use crate::process::files::{Files, open_regular};
-use crate::process::followed::{FollowedFile, Unreadable};
+use crate::process::files::{OutputFiles, open_regular};
+use crate::process::followed::{FollowedFile, UnreadableFile};
 use crate::process::table::{self, Entry, Identity};
 use crate::process::tree::Tree;
 
 /// Returns the running client with this marker, if there is one. It is read from the beginning of
 /// the transcript. Without a transcript no client was started; a transcript that cannot be opened
 /// is an error.
-pub fn adopt(marker: &Marker, files: &Files) -> Result<Option<Client>, Unreadable> {
+pub fn adopt(marker: &Marker, files: &OutputFiles) -> Result<Option<Client>, UnreadableFile> {
     match open(files) {
         Ok((followed, reservations)) => Ok(running(marker, files, followed, reservations)),
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -38,7 +38,7 @@ pub fn restarted_since(transcript: &Path) -> Option<bool> {
 /// Whether the client of these files may have been started. Its owner creates the stderr file last
 /// before the start and writes the identity file right after it. A file whose existence cannot be
 /// checked may exist.
-pub fn was_started(files: &Files) -> bool {
+pub fn was_started(files: &OutputFiles) -> bool {
     let may_exist = |path: &Path| match fs::symlink_metadata(path) {
         Err(error) => error.kind() != io::ErrorKind::NotFound,
         Ok(_) => true,
@@ -46,9 +46,9 @@ pub fn was_started(files: &Files) -> bool {
     may_exist(&files.stderr) || may_exist(IdentityFile::beside(&files.stdout).path())
 }
 
-fn open(files: &Files) -> Result<([FollowedFile; 2], DiskReservations), Unreadable> {
+fn open(files: &OutputFiles) -> Result<([FollowedFile; 2], DiskReservations), UnreadableFile> {
     let open_both = |path: &Path| {
-        let unreadable = |source| Unreadable { path: path.to_owned(), source };
+        let unreadable = |source| UnreadableFile { path: path.to_owned(), source };
         // Opened for appending, too, because reserving disk space needs a writable descriptor.
         let appended = open_regular(OpenOptions::new().append(true), path);
         let opened = appended.and_then(|file| Ok((file, FollowedFile::from_start(path)?)));
@@ -57,13 +57,13 @@ fn open(files: &Files) -> Result<([FollowedFile; 2], DiskReservations), Unreadab
     let (stdout, followed_stdout) = open_both(&files.stdout)?;
     let (stderr, followed_stderr) = open_both(&files.stderr)?;
     let reservations = DiskReservations::of([&stdout, &stderr], files);
-    let unreadable = |source| Unreadable { path: files.stdout.clone(), source };
+    let unreadable = |source| UnreadableFile { path: files.stdout.clone(), source };
     Ok(([followed_stdout, followed_stderr], reservations.map_err(unreadable)?))
 }
 
 fn running(
     marker: &Marker,
-    files: &Files,
+    files: &OutputFiles,
     [stdout, stderr]: [FollowedFile; 2],
     reservations: DiskReservations,
 ) -> Option<Client> {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{StatVfs, StatVfsMountFlags, fstatvfs};
 use rustix::io::Errno;
 
-use crate::process::files::{Files, cause, open_regular, private, remove_if_exists};
+use crate::process::files::{OutputFiles, cause, open_regular, private, remove_if_exists};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -43,7 +43,7 @@ pub(super) struct DiskReservations {
 
 impl DiskReservations {
     /// Creates the reservations without reserving anything yet.
-    pub(super) fn of([stdout, stderr]: [&File; 2], files: &Files) -> io::Result<Self> {
+    pub(super) fn of([stdout, stderr]: [&File; 2], files: &OutputFiles) -> io::Result<Self> {
         let room = |file: &File, path: &Path, ahead| {
             Ok::<_, io::Error>(DiskReservation {
                 file: file.try_clone()?,
@@ -96,7 +96,7 @@ pub(super) fn reserve_transcript(file: &File, path: &Path) -> Result<(), String>
 }
 
 /// Releases the space that an owner reserved for a client that has ended.
-pub fn release_reserved_space(files: &Files) -> io::Result<()> {
+pub fn release_reserved_space(files: &OutputFiles) -> io::Result<()> {
     let opened = |path: &Path| match open_regular(OpenOptions::new().append(true), path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         opened => opened.map(Some),
@@ -271,7 +271,7 @@ mod tests {
     fn untouched_mark_survives_release_of_space() {
         let check = |reserved: u64, text: &str, expected: bool| {
             let directory = tempfile::tempdir().unwrap();
-            let files = Files::for_turn(&directory.path().join("x.jsonl"));
+            let files = OutputFiles::for_turn(&directory.path().join("x.jsonl"));
             fs::write(&files.stdout, text).unwrap();
             let file = OpenOptions::new().append(true).open(&files.stdout).unwrap();
             allocate(&file, 0, reserved).unwrap();

@@ -14,10 +14,10 @@ use super::Client;
 use super::disk_reservation::{DiskReservations, forget_untouched, reserve_transcript};
 use super::exit::Exit;
 use super::identity_file::IdentityFile;
-use crate::process::files::{Files, append, cause, private, remove_if_exists};
+use crate::process::files::{OutputFiles, append, cause, private, remove_if_exists};
 use crate::process::followed::FollowedFile;
 use crate::process::tree::Tree;
-use crate::process::{Input, Spec, child, outer_markers};
+use crate::process::{ProcessStdin, Spec, child, outer_markers};
 
 /// The reason for which a client was not started.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ pub enum StartError {
 /// Starts a client that leads its own group. Existing files are appended to, and their old content
 /// is not read again. Without disk space for its files no client is started. Needs a runtime with
 /// IO and time.
-pub fn start_client(spec: Spec, files: &Files) -> Result<Client, StartError> {
+pub fn start_client(spec: Spec, files: &OutputFiles) -> Result<Client, StartError> {
     let prepared = Prepared::new(&spec.stdin, files)?;
     let mut command = spec.command(outer_markers());
     command.process_group(0).stdin(prepared.stdin);
@@ -56,8 +56,8 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(stdin: &Input, files: &Files) -> Result<Self, StartError> {
-        let Files { stdout, stderr } = files;
+    fn new(stdin: &ProcessStdin, files: &OutputFiles) -> Result<Self, StartError> {
+        let OutputFiles { stdout, stderr } = files;
         let identity_file = IdentityFile::beside(stdout);
         // The identity file of an earlier client would be trusted, and the process table not
         // searched.
@@ -113,10 +113,10 @@ fn not_spawned(error: io::Error) -> StartError {
 
 /// Writes the whole stdin before the client starts, so that the death of the owner cannot truncate
 /// it.
-fn input(input: &Input, transcript: &Path) -> io::Result<Stdio> {
+fn input(input: &ProcessStdin, transcript: &Path) -> io::Result<Stdio> {
     let bytes = match input {
-        Input::Null => return Ok(Stdio::null()),
-        Input::Bytes(bytes) => bytes,
+        ProcessStdin::Null => return Ok(Stdio::null()),
+        ProcessStdin::Bytes(bytes) => bytes,
     };
     Ok(match stdin_pipe(bytes) {
         Some(pipe) => pipe.into(),

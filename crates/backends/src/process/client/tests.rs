@@ -12,7 +12,7 @@ use crate::process::test_fixture::{
     Fixture, IMPATIENT, PATIENT, hear, line, peak_memory, trapping,
 };
 use crate::process::{
-    Files, Input, Limits, Spec, Transcript, leftovers, reap_orphans, start, table,
+    Limits, OutputFiles, ProcessStdin, Spec, Transcript, leftovers, reap_orphans, start, table,
 };
 
 mod disk_reservation;
@@ -67,7 +67,7 @@ async fn large_input_is_a_private_unlinked_file() {
     let fixture = Fixture::new();
     let bash = "stat -Lc %a /dev/stdin; readlink /proc/self/fd/0; wc -c; read < go; ls";
     let input = vec![b'x'; 3 * 1024 * 1024];
-    let spec = Spec { stdin: Input::Bytes(input), ..fixture.spec(bash) };
+    let spec = Spec { stdin: ProcessStdin::Bytes(input), ..fixture.spec(bash) };
     // The files of an owner that died before it could start its client.
     fs::write(fixture.path("turn.stdin"), "old").unwrap();
     let mut client = start_client(spec, &fixture.files()).unwrap();
@@ -84,7 +84,7 @@ async fn large_input_is_a_private_unlinked_file() {
 async fn a_small_input_is_whole_in_a_pipe() {
     let fixture = Fixture::new();
     let bash = "readlink /proc/self/fd/0 | cut -c 1-5; wc -c";
-    let spec = Spec { stdin: Input::Bytes(vec![b'x'; 4000]), ..fixture.spec(bash) };
+    let spec = Spec { stdin: ProcessStdin::Bytes(vec![b'x'; 4000]), ..fixture.spec(bash) };
     let mut client = start_client(spec, &fixture.files()).unwrap();
     assert_eq!(hear(&mut client).await, [line("pipe:"), line("4000"), exited(0)]);
 }
@@ -115,7 +115,7 @@ async fn failed_start_is_an_error() {
     let error = start_client(missing, &fixture.files()).unwrap_err();
     let StartError::Program(error) = error else { panic!("it blames the machine: {error}") };
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
-    let nowhere = Files { stdout: "/no/such/file".into(), ..fixture.files() };
+    let nowhere = OutputFiles { stdout: "/no/such/file".into(), ..fixture.files() };
     let error = start_client(fixture.spec("true"), &nowhere).unwrap_err();
     let StartError::Environment(why) = error else { panic!("it blames the program: {error}") };
     assert_eq!(why, "could not write /no/such/file: No such file or directory (os error 2)");
@@ -330,7 +330,7 @@ fn expected_events() -> [StreamEvent; 3] {
 }
 
 fn waiting(fixture: &Fixture) -> Spec {
-    Spec { stdin: Input::Bytes(vec![b'x'; 3 * 1024 * 1024]), ..fixture.spec(WAITING) }
+    Spec { stdin: ProcessStdin::Bytes(vec![b'x'; 3 * 1024 * 1024]), ..fixture.spec(WAITING) }
 }
 
 #[tokio::test]
@@ -456,7 +456,7 @@ async fn other_process_is_not_taken_for_client() {
     check(inner, as_it_is).await;
     // Another transcript, and no transcript.
     check("echo > fifo; read < go", |fixture| {
-        let files = Files { stdout: fixture.path("other"), ..fixture.files() };
+        let files = OutputFiles { stdout: fixture.path("other"), ..fixture.files() };
         fs::write(&files.stdout, "").unwrap();
         adopt(&fixture.marker(), &files).unwrap()
     })

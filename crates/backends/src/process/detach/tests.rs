@@ -16,7 +16,7 @@ fn background(fixture: &Fixture, bash: &str) -> Background {
         arguments: vec!["-c".into(), bash.into()],
         cwd: fixture.directory.clone(),
         stdin: Vec::new(),
-        files: Files { stdout: log.clone(), stderr: log },
+        files: OutputFiles { stdout: log.clone(), stderr: log },
     }
 }
 

@@ -11,7 +11,7 @@ use raymond_core::crayfish::envelope::CallOutcome;
 use raymond_core::crayfish::reading::{self, Holds};
 use raymond_core::crayfish::{CallReply, ErrorCode, Problem, ProblemCode};
 use raymond_core::run::Settings;
-use raymond_engine::call::{CallChannels, Progress, Tool, Workspaces};
+use raymond_engine::call::{CallChannels, CallProgress, Tool, Workspaces};
 use raymond_engine::runner::Signals;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::Crayfish;
 use crate::commands::finish::finish;
 use crate::commands::write_stdout;
-use crate::console::Lines;
+use crate::console::StderrLog;
 use crate::documents::{read_limited, too_large};
 use crate::failure::{Failure, USAGE};
 use crate::interrupts::{self, SignalOwner};
@@ -147,9 +147,9 @@ pub(in crate::commands) fn tool(given: Option<&Path>) -> Result<Tool, Failure> {
 }
 
 /// Prints a line for each step that starts or ends.
-async fn print_progress(mut progress_items: mpsc::UnboundedReceiver<Progress>, quiet: bool) {
-    let lines = Lines::open();
-    while let Some(Progress { message, .. }) = progress_items.recv().await {
+async fn print_progress(mut progress_items: mpsc::UnboundedReceiver<CallProgress>, quiet: bool) {
+    let lines = StderrLog::open();
+    while let Some(CallProgress { message, .. }) = progress_items.recv().await {
         if !quiet {
             lines.say(&sanitized(&message));
         }

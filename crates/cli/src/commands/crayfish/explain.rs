@@ -4,7 +4,7 @@ use std::io::stdout;
 use std::path::Path;
 
 use anstyle::Style;
-use raymond_core::crayfish::explain::{Line, lines, shared, title};
+use raymond_core::crayfish::explain::{TreeLine, lines, shared, title};
 use raymond_core::crayfish::{Document, StepId};
 use serde_json::{Map, Value, json};
 use unicode_width::UnicodeWidthStr as _;
@@ -63,8 +63,8 @@ fn heading() -> Style {
 }
 
 /// Formats a step, and the facts about it below.
-fn step_text(line: &Line, edge: usize, style: Style) -> String {
-    let Line { lead, below, name, kind, does, facts, .. } = line;
+fn step_text(line: &TreeLine, edge: usize, style: Style) -> String {
+    let TreeLine { lead, below, name, kind, does, facts, .. } = line;
     let name = sanitized(name);
     let head = sanitized(&[&name, *kind, does].join("  "));
     let continued = if below.is_empty() { " ".repeat(lead.width()) } else { below.clone() };

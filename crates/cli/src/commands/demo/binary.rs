@@ -28,7 +28,7 @@ pub(super) struct Running {
 }
 
 /// The exit code and the output of an ended child.
-pub(super) struct Finished {
+pub(super) struct FinishedCommand {
     pub(super) code: Option<i32>,
     pub(super) stdout: String,
     pub(super) stderr: Vec<String>,
@@ -44,7 +44,7 @@ impl Binary {
     }
 
     /// Runs a command to its end.
-    pub(super) async fn run(&self, arguments: &[&str]) -> Result<Finished, Failure> {
+    pub(super) async fn run(&self, arguments: &[&str]) -> Result<FinishedCommand, Failure> {
         let running = self.start(arguments)?;
         match timeout(PATIENCE, running.finish()).await {
             Ok(finished) => finished.map_err(lost),
@@ -81,7 +81,7 @@ impl Binary {
 
 impl Running {
     /// Shows the lines until the child has ended.
-    async fn finish(mut self) -> std::io::Result<Finished> {
+    async fn finish(mut self) -> std::io::Result<FinishedCommand> {
         let mut stderr = Vec::new();
         while let Some(line) = self.stderr.next_line().await? {
             directory::quote(&line);
@@ -96,7 +96,7 @@ impl Running {
         stdout.lines().for_each(directory::quote);
         directory::say("");
         let code = self.child.wait().await?.code();
-        Ok(Finished { code, stdout, stderr })
+        Ok(FinishedCommand { code, stdout, stderr })
     }
 
     /// Shows the lines up to the first one that is `the_moment`, then kills the child.

@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use crate::health::{self, ClientProbe, Finding, Folder, Need};
+use crate::health::{self, ClientNeed, ClientProbe, Finding, Folder};
 use raymond_backends::process::DISK_SPACE_NEEDED;
 use raymond_backends::registry::{self, CLIENTS, ClientKind, ClientProblem};
 use raymond_core::run::settings::ConfigHome;
@@ -40,19 +40,19 @@ pub(super) async fn programs(project: &Project) -> Vec<Finding> {
 }
 
 /// Whether prompts go to this client.
-fn need(kind: &ClientKind, config: &Layer) -> Need {
+fn need(kind: &ClientKind, config: &Layer) -> ClientNeed {
     let default = config.backend.as_ref().map_or(registry::DEFAULT, |backend| &backend.value);
     match config.clients.get(kind.name) {
-        _ if default == kind.name => Need::Default,
-        Some(command) if command.value != kind.name => Need::Named,
-        Some(_) | None => Need::Optional,
+        _ if default == kind.name => ClientNeed::Default,
+        Some(command) if command.value != kind.name => ClientNeed::Named,
+        Some(_) | None => ClientNeed::Optional,
     }
 }
 
 /// Checks a client as a run would: the program exists, reports its version and can be used.
 async fn client(kind: &ClientKind, config: &Layer) -> Finding {
     let (need, command) = (need(kind, config), backends::command(kind, config));
-    // A missing client matters only if prompts go to it; `Need` decides that.
+    // A missing client matters only if prompts go to it; `ClientNeed` decides that.
     if let Err(ClientProblem { message, remedy, .. }) = kind.check_program(command.as_ref()) {
         return health::missing(kind.name, message, remedy, need);
     }

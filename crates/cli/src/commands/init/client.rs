@@ -11,7 +11,7 @@ use crate::{config, runs};
 
 /// The client of the written prompts; `None` for replies or an unknown backend.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Client(Option<&'static ClientKind>);
+pub(super) struct DetectedClient(Option<&'static ClientKind>);
 
 /// The way in which the written prompts restrict their agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) enum PermissionStyle {
     Sandbox,
 }
 
-impl Client {
+impl DetectedClient {
     /// Returns the configured client.
     pub(super) fn configured() -> Self {
         let config = runs::project().and_then(|project| config::load(&project)).unwrap_or_default();

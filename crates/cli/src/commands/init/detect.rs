@@ -55,30 +55,30 @@ pub(super) enum Git {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Detected {
     /// The tools, in order of preference.
-    pub(super) tools: Vec<Tool>,
+    pub(super) tools: Vec<DetectedTool>,
     pub(super) git: Git,
 }
 
 /// A tool that the project declares.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Tool {
+pub(super) struct DetectedTool {
     /// The file that declares the tool.
     pub(super) file: String,
-    pub(super) offer: Offer,
+    pub(super) offer: DetectedOffer,
 }
 
 /// The commands of a tool.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Offer {
+pub(super) enum DetectedOffer {
     /// A command that checks a change, and further ones that an agent may need.
-    Commands { check: Command, others: Vec<Command> },
+    Commands { check: DetectedCommand, others: Vec<DetectedCommand> },
     /// No command, with the reason.
     Nothing(&'static str),
 }
 
 /// A command of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Command {
+pub(super) struct DetectedCommand {
     /// The command line.
     pub(super) line: &'static str,
     /// The prefix that an agent may run, with any arguments.
@@ -94,7 +94,7 @@ enum Proof {
     Builds,
 }
 
-impl Command {
+impl DetectedCommand {
     const fn tests(line: &'static str) -> Self {
         Self { line, prefix: line, proof: Proof::Tests }
     }
@@ -112,9 +112,9 @@ impl Command {
     }
 }
 
-impl Offer {
+impl DetectedOffer {
     /// Builds an offer whose first command is the check.
-    fn of(commands: Vec<Command>, otherwise: &'static str) -> Self {
+    fn of(commands: Vec<DetectedCommand>, otherwise: &'static str) -> Self {
         let mut commands = commands.into_iter();
         match commands.next() {
             Some(check) => Self::Commands { check, others: commands.collect() },
@@ -123,16 +123,16 @@ impl Offer {
     }
 }
 
-impl Tool {
-    fn new(file: &str, offer: Offer) -> Self {
+impl DetectedTool {
+    fn new(file: &str, offer: DetectedOffer) -> Self {
         Self { file: file.to_owned(), offer }
     }
 
     /// Returns all commands, the check first.
-    pub(super) fn commands(&self) -> impl Iterator<Item = &Command> {
+    pub(super) fn commands(&self) -> impl Iterator<Item = &DetectedCommand> {
         let (check, others) = match &self.offer {
-            Offer::Commands { check, others } => (Some(check), others.as_slice()),
-            Offer::Nothing(_) => (None, [].as_slice()),
+            DetectedOffer::Commands { check, others } => (Some(check), others.as_slice()),
+            DetectedOffer::Nothing(_) => (None, [].as_slice()),
         };
         check.into_iter().chain(others)
     }
@@ -141,31 +141,32 @@ impl Tool {
 impl Detected {
     pub(super) fn of(listing: &Listing) -> Self {
         let finders = [cargo::find, node::find, make::find, python::find];
-        let mut tools: Vec<Tool> = finders.iter().filter_map(|find| find(listing)).collect();
+        let mut tools: Vec<DetectedTool> =
+            finders.iter().filter_map(|find| find(listing)).collect();
         // Tests of one tool are stronger evidence than lints of a preferred tool.
         tools.sort_by_key(|tool| match &tool.offer {
-            Offer::Commands { check, .. } => (0, Some(check.proof)),
-            Offer::Nothing(_) => (1, None),
+            DetectedOffer::Commands { check, .. } => (0, Some(check.proof)),
+            DetectedOffer::Nothing(_) => (1, None),
         });
         Self { tools, git: listing.git }
     }
 
     /// Returns the command that checks a change, from the first tool that has one.
-    pub(super) fn check(&self) -> Option<&Command> {
+    pub(super) fn check(&self) -> Option<&DetectedCommand> {
         self.checks().next().map(|(_, check)| check)
     }
 
     /// Returns the check of every tool, with the file that declares it.
-    pub(super) fn checks(&self) -> impl Iterator<Item = (&str, &Command)> {
+    pub(super) fn checks(&self) -> impl Iterator<Item = (&str, &DetectedCommand)> {
         self.tools.iter().filter_map(|tool| match &tool.offer {
-            Offer::Commands { check, .. } => Some((tool.file.as_str(), check)),
-            Offer::Nothing(_) => None,
+            DetectedOffer::Commands { check, .. } => Some((tool.file.as_str(), check)),
+            DetectedOffer::Nothing(_) => None,
         })
     }
 
     /// Returns the rules that allow an agent the project's commands, and no others.
     pub(super) fn rules(&self) -> Vec<String> {
-        let commands = self.tools.iter().flat_map(Tool::commands);
+        let commands = self.tools.iter().flat_map(DetectedTool::commands);
         let mut rules: Vec<String> = commands.map(|command| rule(command.prefix)).collect();
         if self.git == Git::Repository {
             rules.extend(["git status", "git diff", "git log"].map(rule));

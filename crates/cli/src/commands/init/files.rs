@@ -23,7 +23,6 @@ pub(super) struct File {
     pub(super) purpose: Option<String>,
 }
 
-/// Returns the files of an example.
 pub(super) fn example_files(example: &Example) -> Vec<File> {
     let file = |(name, content, executable): &(&str, &'static [u8], bool)| File {
         name: (*name).to_owned(),

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use raymond_core::protocol::TagName;
 use raymond_core::text::quoted;
 
-use super::client::{Client, PermissionStyle};
+use super::client::{DetectedClient, PermissionStyle};
 use super::detect::{Detected, Git};
 use super::files::File;
 
@@ -38,11 +38,11 @@ const FILES: [(&str, &str, &str); 8] = files![
 pub(super) struct Scaffold<'f> {
     found: &'f Detected,
     directory: String,
-    pub(super) client: Client,
+    pub(super) client: DetectedClient,
 }
 
 impl<'f> Scaffold<'f> {
-    pub(super) fn new(found: &'f Detected, directory: &str, client: Client) -> Self {
+    pub(super) fn new(found: &'f Detected, directory: &str, client: DetectedClient) -> Self {
         Self { found, directory: directory.to_owned(), client }
     }
 
@@ -141,7 +141,6 @@ impl<'f> Scaffold<'f> {
         format!("allow:\n  - {}", rules.join("\n  - "))
     }
 
-    /// Returns the permissions of the reviewer.
     fn reviewer_permissions(&self) -> String {
         if self.client.permission_style() == PermissionStyle::Sandbox {
             return "# The reviewer changes nothing: this sandbox is read-only.\n\

@@ -14,9 +14,9 @@ use raymond_engine::project::Project;
 
 use crate::failure::Failure;
 
-use super::item::Kind;
-use super::items::Reading;
-use super::page::{Page, Stop};
+use super::item::ItemKind;
+use super::items::ItemReading;
+use super::page::{Page, PageStop};
 use super::{Change, LoggedTurn, Source, Wanted, changes};
 
 /// A reader of all running turns of a run.
@@ -33,7 +33,7 @@ pub(super) struct TurnFollower<'a> {
 pub(super) struct OpenTurn {
     turn: LoggedTurn,
     /// `None` until the client has written anything; scripts and replies leave no transcript.
-    reading: Option<Reading>,
+    reading: Option<ItemReading>,
 }
 
 impl TurnFollower<'_> {
@@ -43,7 +43,7 @@ impl TurnFollower<'_> {
         project: &Project,
         seen: Inspection,
         known: Vec<LoggedTurn>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), PageStop> {
         for turn in known {
             self.catch_up(turn)?;
         }
@@ -69,7 +69,7 @@ impl TurnFollower<'_> {
         self.leave()
     }
 
-    fn take_record(&mut self, record: &Record) -> Result<(), Stop> {
+    fn take_record(&mut self, record: &Record) -> Result<(), PageStop> {
         let changes = changes(&mut self.view, record);
         self.page.naming = self.view.naming();
         for change in changes {
@@ -83,7 +83,7 @@ impl TurnFollower<'_> {
     }
 
     /// Prints a turn that the journal contains already.
-    fn catch_up(&mut self, turn: LoggedTurn) -> Result<(), Stop> {
+    fn catch_up(&mut self, turn: LoggedTurn) -> Result<(), PageStop> {
         match turn.attempt.end {
             None => self.begin(turn),
             Some(_) if self.wanted.takes(&turn.attempt) => self.source.print(&turn, self.page),
@@ -91,7 +91,7 @@ impl TurnFollower<'_> {
         }
     }
 
-    fn begin(&mut self, turn: LoggedTurn) -> Result<(), Stop> {
+    fn begin(&mut self, turn: LoggedTurn) -> Result<(), PageStop> {
         if self.wanted.takes(&turn.attempt) {
             self.page.begin(&turn.attempt)?;
             self.open.insert(turn.attempt.turn.agent.clone(), OpenTurn { turn, reading: None });
@@ -99,7 +99,7 @@ impl TurnFollower<'_> {
         Ok(())
     }
 
-    fn read_transcripts(&mut self) -> Result<(), Stop> {
+    fn read_transcripts(&mut self) -> Result<(), PageStop> {
         for OpenTurn { turn, reading } in self.open.values_mut() {
             if reading.is_none() {
                 // The transcript appears some time after the record of the start, so an error now
@@ -114,7 +114,7 @@ impl TurnFollower<'_> {
         self.page.flush()
     }
 
-    fn end(&mut self, turn: &LoggedTurn) -> Result<(), Stop> {
+    fn end(&mut self, turn: &LoggedTurn) -> Result<(), PageStop> {
         let Some(open) = self.open.remove(&turn.attempt.turn.agent) else { return Ok(()) };
         let transcript = || self.source.transcript(turn).and_then(Result::ok);
         match open.reading.or_else(transcript) {
@@ -123,7 +123,7 @@ impl TurnFollower<'_> {
             Some(reading) => {
                 self.page.hear(&open.turn.attempt);
                 reading.finish(self.page)?;
-                self.source.left(turn, Kind::Stderr, self.page)?;
+                self.source.left(turn, ItemKind::Stderr, self.page)?;
                 self.page.title(&turn.attempt)?;
             }
             None => {
@@ -135,7 +135,7 @@ impl TurnFollower<'_> {
     }
 
     /// Prints the rest of running turns whose owner is gone.
-    fn leave(&mut self) -> Result<(), Stop> {
+    fn leave(&mut self) -> Result<(), PageStop> {
         for OpenTurn { turn, reading } in std::mem::take(&mut self.open).into_values() {
             if let Some(reading) = reading {
                 self.page.hear(&turn.attempt);

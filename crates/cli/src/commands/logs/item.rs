@@ -8,12 +8,12 @@ use crate::sanitize::sanitized;
 /// One item of a turn, such as a text, a tool call or an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LogItem {
-    pub(super) kind: Kind,
+    pub(super) kind: ItemKind,
     pub(super) text: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ItemKind {
     Prompt,
     Text,
     Subagent,
@@ -24,7 +24,7 @@ pub(super) enum Kind {
     Note,
 }
 
-impl Kind {
+impl ItemKind {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Prompt => "prompt",
@@ -54,7 +54,7 @@ impl Kind {
 }
 
 impl LogItem {
-    pub(super) fn new(kind: Kind, text: impl Into<String>) -> Self {
+    pub(super) fn new(kind: ItemKind, text: impl Into<String>) -> Self {
         Self { kind, text: text.into() }
     }
 
@@ -63,10 +63,10 @@ impl LogItem {
         let mark = self.kind.mark();
         let text = sanitized(self.text.trim_end());
         match self.kind {
-            Kind::Prompt | Kind::Text | Kind::Subagent | Kind::Stderr => {
+            ItemKind::Prompt | ItemKind::Text | ItemKind::Subagent | ItemKind::Stderr => {
                 text.lines().flat_map(|line| ["    ", mark, " ", line, "\n"]).collect()
             }
-            Kind::Tool | Kind::Error | Kind::Denied | Kind::Note => {
+            ItemKind::Tool | ItemKind::Error | ItemKind::Denied | ItemKind::Note => {
                 format!("    {mark} {}\n", one_line(&text))
             }
         }
@@ -78,17 +78,19 @@ impl From<TranscriptItem> for LogItem {
         match said {
             TranscriptItem::Text { by, text } | TranscriptItem::Final { by, text } => {
                 let kind = match by {
-                    Speaker::Agent => Kind::Text,
-                    Speaker::Subagent => Kind::Subagent,
-                    Speaker::Client => Kind::Error,
+                    Speaker::Agent => ItemKind::Text,
+                    Speaker::Subagent => ItemKind::Subagent,
+                    Speaker::Client => ItemKind::Error,
                 };
                 Self::new(kind, text)
             }
-            TranscriptItem::Tool { name } => Self::new(Kind::Tool, name),
-            TranscriptItem::ToolFailed { why } => Self::new(Kind::Error, why),
-            TranscriptItem::Denied { tool } => Self::new(Kind::Denied, tool),
-            TranscriptItem::Retries { why } => Self::new(Kind::Note, format!("tries again: {why}")),
-            TranscriptItem::Unread { what } => Self::new(Kind::Note, what),
+            TranscriptItem::Tool { name } => Self::new(ItemKind::Tool, name),
+            TranscriptItem::ToolFailed { why } => Self::new(ItemKind::Error, why),
+            TranscriptItem::Denied { tool } => Self::new(ItemKind::Denied, tool),
+            TranscriptItem::Retries { why } => {
+                Self::new(ItemKind::Note, format!("tries again: {why}"))
+            }
+            TranscriptItem::Unread { what } => Self::new(ItemKind::Note, what),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use raymond_backends::process::{StreamEvent, Transcript, Unreadable};
+use raymond_backends::process::{StreamEvent, Transcript, UnreadableFile};
 use raymond_backends::transcript_parser::TranscriptParser;
 use raymond_core::crayfish::reading;
 use raymond_core::failure::TurnFailure;
@@ -17,26 +17,26 @@ use raymond_core::value::Value;
 use raymond_engine::observe;
 use raymond_engine::turn_files::transcript;
 
-use super::item::{Kind, LogItem};
-use super::page::{Page, Shape, Stop};
+use super::item::{ItemKind, LogItem};
+use super::page::{Page, PageShape, PageStop};
 use super::{LoggedTurn, Source};
 
 /// Prints a note if the rest of a transcript cannot be read.
-fn note_unread(read: Result<(), Unreadable>, page: &mut Page) -> Result<(), Stop> {
+fn note_unread(read: Result<(), UnreadableFile>, page: &mut Page) -> Result<(), PageStop> {
     match read {
         Ok(()) => Ok(()),
-        Err(error) => page.item(&LogItem::new(Kind::Note, error.to_string())),
+        Err(error) => page.item(&LogItem::new(ItemKind::Note, error.to_string())),
     }
 }
 
-pub(super) struct Reading {
+pub(super) struct ItemReading {
     transcript: Transcript,
     parser: TranscriptParser,
 }
 
-impl Reading {
+impl ItemReading {
     /// Prints what was written since the last read.
-    pub(super) fn read_on(&mut self, page: &mut Page) -> Result<(), Stop> {
+    pub(super) fn read_on(&mut self, page: &mut Page) -> Result<(), PageStop> {
         let Self { transcript, parser } = self;
         let mut printed = Ok(());
         let read = transcript.read_on(&mut |event| print_event(&event, parser, page, &mut printed));
@@ -44,7 +44,7 @@ impl Reading {
         note_unread(read, page)
     }
 
-    pub(super) fn finish(self, page: &mut Page) -> Result<(), Stop> {
+    pub(super) fn finish(self, page: &mut Page) -> Result<(), PageStop> {
         let Self { transcript, mut parser } = self;
         let mut printed = Ok(());
         let read =
@@ -58,20 +58,20 @@ fn print_event(
     event: &StreamEvent,
     parser: &mut TranscriptParser,
     page: &mut Page,
-    printed: &mut Result<(), Stop>,
+    printed: &mut Result<(), PageStop>,
 ) {
     // The reader of stdout is gone, but the parser cannot be stopped in the middle of a read.
     if printed.is_err() {
         return;
     }
     *printed = match (page.shape(), event) {
-        (Shape::Raw, StreamEvent::Line(line)) => page.raw(line),
-        (Shape::Raw, StreamEvent::LongLine { length }) => {
+        (PageShape::Raw, StreamEvent::Line(line)) => page.raw(line),
+        (PageShape::Raw, StreamEvent::LongLine { length }) => {
             let left_out = serde_json::json!({ "raymond": "omitted a line", "bytes": length });
             page.raw(left_out.to_string().as_bytes())
         }
-        (Shape::Raw, _) => Ok(()),
-        (Shape::Text | Shape::Json, event) => {
+        (PageShape::Raw, _) => Ok(()),
+        (PageShape::Text | PageShape::Json, event) => {
             parser.read_event(event).into_iter().try_for_each(|said| page.item(&said.into()))
         }
     };
@@ -79,7 +79,7 @@ fn print_event(
 
 impl Source {
     /// Opens the transcript of a turn, if its client writes one.
-    pub(super) fn transcript(&self, turn: &LoggedTurn) -> Option<io::Result<Reading>> {
+    pub(super) fn transcript(&self, turn: &LoggedTurn) -> Option<io::Result<ItemReading>> {
         let attempt = &turn.attempt;
         let parser = match &attempt.lane {
             Lane::Prompt(backend) if !self.uses_only_replies => TranscriptParser::of(backend)?,
@@ -87,19 +87,19 @@ impl Source {
         };
         let path = transcript(&self.paths.transcripts, &attempt.turn, attempt.number);
         let opened = Transcript::open(&path);
-        Some(opened.map(|transcript| Reading { transcript, parser }))
+        Some(opened.map(|transcript| ItemReading { transcript, parser }))
     }
 
     /// Prints all items of a turn.
-    pub(super) fn words(&self, turn: &LoggedTurn, page: &mut Page) -> Result<(), Stop> {
+    pub(super) fn words(&self, turn: &LoggedTurn, page: &mut Page) -> Result<(), PageStop> {
         match self.transcript(turn) {
             Some(Ok(reading)) => {
                 reading.finish(page)?;
-                self.left(turn, Kind::Stderr, page)
+                self.left(turn, ItemKind::Stderr, page)
             }
             Some(Err(error)) => {
                 if let Some(why) = missing(turn, &error) {
-                    page.item(&LogItem::new(Kind::Note, why))?;
+                    page.item(&LogItem::new(ItemKind::Note, why))?;
                 }
                 self.recorded(turn, page)
             }
@@ -108,10 +108,15 @@ impl Source {
     }
 
     /// Prints the end of a file that a client or a script left.
-    pub(super) fn left(&self, turn: &LoggedTurn, kind: Kind, page: &mut Page) -> Result<(), Stop> {
+    pub(super) fn left(
+        &self,
+        turn: &LoggedTurn,
+        kind: ItemKind,
+        page: &mut Page,
+    ) -> Result<(), PageStop> {
         let attempt = &turn.attempt;
         let path = transcript(&self.paths.transcripts, &attempt.turn, attempt.number);
-        let extension = if kind == Kind::Stderr { "stderr" } else { "stdout" };
+        let extension = if kind == ItemKind::Stderr { "stderr" } else { "stdout" };
         match tail(&path.with_extension(extension)) {
             Ok(text) if !text.trim().is_empty() => page.item(&LogItem::new(kind, text)),
             Ok(_) | Err(_) => Ok(()),
@@ -119,42 +124,42 @@ impl Source {
     }
 
     /// Prints the recorded outcome of a turn without a transcript.
-    pub(super) fn recorded(&self, turn: &LoggedTurn, page: &mut Page) -> Result<(), Stop> {
+    pub(super) fn recorded(&self, turn: &LoggedTurn, page: &mut Page) -> Result<(), PageStop> {
         // Only failed and stopped scripts leave output files; the output of others is in the
         // journal.
         if matches!(turn.outcome, Some(Outcome::Failed { .. } | Outcome::Interrupted { .. })) {
-            self.left(turn, Kind::Text, page)?;
-            self.left(turn, Kind::Stderr, page)?;
+            self.left(turn, ItemKind::Text, page)?;
+            self.left(turn, ItemKind::Stderr, page)?;
         }
         let mut tell = |kind, text: &str| {
             if text.is_empty() { Ok(()) } else { page.item(&LogItem::new(kind, text)) }
         };
         match &turn.outcome {
             Some(Outcome::Finished(finished)) if turn.is_answer() => {
-                tell(Kind::Text, &answer(&self.load(&finished.reply.text)))
+                tell(ItemKind::Text, &answer(&self.load(&finished.reply.text)))
             }
             Some(Outcome::Finished(finished)) => {
-                tell(Kind::Text, &self.load(&finished.reply.text))?;
-                tell(Kind::Stderr, &finished.reply.stderr)?;
-                finished.denied.iter().try_for_each(|tool| tell(Kind::Denied, tool))
+                tell(ItemKind::Text, &self.load(&finished.reply.text))?;
+                tell(ItemKind::Stderr, &finished.reply.stderr)?;
+                finished.denied.iter().try_for_each(|tool| tell(ItemKind::Denied, tool))
             }
             Some(Outcome::Failed { failure, denied, .. }) => {
                 match failure {
-                    TurnFailure::Script { stderr, .. } => tell(Kind::Stderr, stderr)?,
+                    TurnFailure::Script { stderr, .. } => tell(ItemKind::Stderr, stderr)?,
                     TurnFailure::Step { result, .. } => {
-                        tell(Kind::Text, &self.load(&result.value))?;
+                        tell(ItemKind::Text, &self.load(&result.value))?;
                     }
                     TurnFailure::OutputTooLarge { head, tail, .. } => {
-                        tell(Kind::Text, head)?;
-                        tell(Kind::Note, "the text between is not stored")?;
-                        tell(Kind::Text, tail)?;
+                        tell(ItemKind::Text, head)?;
+                        tell(ItemKind::Note, "the text between is not stored")?;
+                        tell(ItemKind::Text, tail)?;
                     }
                     _ => {}
                 }
-                denied.iter().try_for_each(|tool| tell(Kind::Denied, tool))
+                denied.iter().try_for_each(|tool| tell(ItemKind::Denied, tool))
             }
             Some(Outcome::Capped { denied, .. }) => {
-                denied.iter().try_for_each(|tool| tell(Kind::Denied, tool))
+                denied.iter().try_for_each(|tool| tell(ItemKind::Denied, tool))
             }
             Some(Outcome::Interrupted { .. }) | None => Ok(()),
         }

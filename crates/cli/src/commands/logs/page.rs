@@ -9,7 +9,7 @@ use raymond_core::budget::{Basis, Charge, Micros};
 use raymond_core::ids::{RunId, TurnId};
 use raymond_core::run::stop::Interruption;
 use raymond_core::view::attempt::{Attempt, CallerAnswer, End, How, Sent};
-use raymond_core::view::{BackendLabels, Line, Weight};
+use raymond_core::view::{BackendLabels, LogLine, Weight};
 use serde_json::json;
 
 use crate::console;
@@ -22,19 +22,19 @@ use crate::secrets::{redacted_json, redacted_line};
 use super::item::LogItem;
 
 /// The reason to stop writing.
-pub(super) enum Stop {
+pub(super) enum PageStop {
     /// The reader closed stdout.
     ReaderGone,
     Failed(Failure),
 }
 
-impl From<Failure> for Stop {
+impl From<Failure> for PageStop {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
-impl From<io::Error> for Stop {
+impl From<io::Error> for PageStop {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::ReaderGone,
@@ -45,7 +45,7 @@ impl From<io::Error> for Stop {
 
 /// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum PageShape {
     Text,
     Raw,
     Json,
@@ -53,7 +53,7 @@ pub(super) enum Shape {
 
 /// The output and its position.
 pub(super) struct Page {
-    shape: Shape,
+    shape: PageShape,
     /// Whether turns show their backend.
     pub(super) naming: BackendLabels,
     out: io::BufWriter<StdoutLock<'static>>,
@@ -78,7 +78,7 @@ enum Reader {
 }
 
 impl Page {
-    pub(super) fn new(shape: Shape, naming: BackendLabels) -> Self {
+    pub(super) fn new(shape: PageShape, naming: BackendLabels) -> Self {
         let stdout = io::stdout();
         let reader = if stdout.is_terminal() { Reader::Terminal } else { Reader::Other };
         // Transcripts may have many megabytes, and stdout alone writes line by line.
@@ -88,34 +88,34 @@ impl Page {
         Self { shape, naming, out, reader, days, speaker, titled, turns: 0, words: 0, lines: 0 }
     }
 
-    pub(super) const fn shape(&self) -> Shape {
+    pub(super) const fn shape(&self) -> PageShape {
         self.shape
     }
 
-    pub(super) fn open(&mut self, run: &RunId) -> Result<(), Stop> {
-        if self.shape == Shape::Json {
+    pub(super) fn open(&mut self, run: &RunId) -> Result<(), PageStop> {
+        if self.shape == PageShape::Json {
             let version = json::VERSION;
             write!(self.out, r#"{{"version":{version},"run_id":{},"turns":["#, json!(run))?;
         }
         Ok(())
     }
 
-    pub(super) fn close(&mut self) -> Result<(), Stop> {
-        if self.shape == Shape::Json {
+    pub(super) fn close(&mut self) -> Result<(), PageStop> {
+        if self.shape == PageShape::Json {
             writeln!(self.out, "]}}")?;
         }
         self.flush()
     }
 
-    pub(super) fn flush(&mut self) -> Result<(), Stop> {
+    pub(super) fn flush(&mut self) -> Result<(), PageStop> {
         Ok(self.out.flush()?)
     }
 
-    pub(super) fn begin(&mut self, attempt: &Attempt) -> Result<(), Stop> {
+    pub(super) fn begin(&mut self, attempt: &Attempt) -> Result<(), PageStop> {
         match self.shape {
-            Shape::Raw => {}
-            Shape::Text => self.title(attempt)?,
-            Shape::Json => {
+            PageShape::Raw => {}
+            PageShape::Text => self.title(attempt)?,
+            PageShape::Json => {
                 let before = if self.turns > 0 { "," } else { "" };
                 let head = json::text(&redacted_json(object(attempt)), Layout::OneLine);
                 // The items follow as the last field of the object, which stays open.
@@ -134,15 +134,15 @@ impl Page {
         self.speaker = Some(attempt.clone());
     }
 
-    pub(super) fn end(&mut self) -> Result<(), Stop> {
-        if self.shape == Shape::Json {
+    pub(super) fn end(&mut self) -> Result<(), PageStop> {
+        if self.shape == PageShape::Json {
             write!(self.out, "]}}")?;
         }
         Ok(())
     }
 
-    pub(super) fn title(&mut self, attempt: &Attempt) -> Result<(), Stop> {
-        if self.shape != Shape::Text {
+    pub(super) fn title(&mut self, attempt: &Attempt) -> Result<(), PageStop> {
+        if self.shape != PageShape::Text {
             return Ok(());
         }
         self.titled = Some((attempt.turn.clone(), attempt.number));
@@ -157,7 +157,7 @@ impl Page {
             Some(How::Failed(_)) => Weight::Error,
         };
         let agent = Some(attempt.turn.agent.clone());
-        let line = Line::new(agent, weight, attempt.title(self.naming));
+        let line = LogLine::new(agent, weight, attempt.title(self.naming));
         if let Some(day) = self.days.above(attempt.started) {
             writeln!(self.out, "{day}")?;
         }
@@ -170,14 +170,14 @@ impl Page {
         Ok(())
     }
 
-    pub(super) fn item(&mut self, item: &LogItem) -> Result<(), Stop> {
+    pub(super) fn item(&mut self, item: &LogItem) -> Result<(), PageStop> {
         match self.shape {
-            Shape::Raw => return Ok(()),
-            Shape::Text => {
+            PageShape::Raw => return Ok(()),
+            PageShape::Text => {
                 self.name_speaker()?;
                 self.out.write_all(item.lines().as_bytes())?;
             }
-            Shape::Json => {
+            PageShape::Json => {
                 let before = if self.words > 0 { "," } else { "" };
                 // Not sanitized: `json::text` escapes control characters, and a program needs the
                 // exact text.
@@ -191,7 +191,7 @@ impl Page {
     }
 
     /// Prints the title again if another turn has written in between.
-    fn name_speaker(&mut self) -> Result<(), Stop> {
+    fn name_speaker(&mut self) -> Result<(), PageStop> {
         let is_titled = |attempt: &Attempt| {
             self.titled
                 .as_ref()
@@ -205,7 +205,7 @@ impl Page {
 
     /// Prints a line of a transcript, without secrets and, on a terminal, without control
     /// characters.
-    pub(super) fn raw(&mut self, line: &[u8]) -> Result<(), Stop> {
+    pub(super) fn raw(&mut self, line: &[u8]) -> Result<(), PageStop> {
         let text = redacted_line(&String::from_utf8_lossy(line));
         match self.reader {
             Reader::Terminal => writeln!(self.out, "{}", sanitized(&text))?,
@@ -219,7 +219,7 @@ impl Page {
     pub(super) fn explain_empty(&self, run: &RunId) {
         if self.turns == 0 {
             crate::say!("{run} has no such turn");
-        } else if self.shape == Shape::Raw && self.lines == 0 {
+        } else if self.shape == PageShape::Raw && self.lines == 0 {
             crate::say!(
                 "no client left a transcript; raymond logs {run} shows the recorded answers"
             );

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use raymond_core::crayfish::Document;
-use raymond_core::crayfish::key::Key;
+use raymond_core::crayfish::key::StepKey;
 use raymond_core::crayfish::state::{Position, StepsState};
 use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::{Phase, Run};
@@ -65,12 +65,12 @@ fn document(run: &Run, blobs: &Blobs) -> Option<Document> {
 /// Returns every step that was reached, in the order of a walk. Outputs of steps are in the
 /// results.
 fn steps(run: &Run, flow: &StepsState, document: Option<&Document>) -> Json {
-    let mut states: BTreeMap<Key, &str> = BTreeMap::new();
+    let mut states: BTreeMap<StepKey, &str> = BTreeMap::new();
     states.extend(flow.branches.keys().filter_map(|id| at(run, flow, id)));
     let done = |ok: bool| if ok { "done" } else { "failed" };
     // Behind the branches, so that a recorded result wins over the position of its branch.
     states.extend(flow.results.iter().map(|(key, stored)| (key.clone(), done(stored.ok))));
-    let mut states: Vec<(Key, &str)> = states.into_iter().collect();
+    let mut states: Vec<(StepKey, &str)> = states.into_iter().collect();
     if let Some(document) = document {
         states.sort_by_cached_key(|(key, _)| document.walk_position(key));
     }
@@ -86,7 +86,7 @@ fn steps(run: &Run, flow: &StepsState, document: Option<&Document>) -> Json {
 }
 
 /// Returns the current step of a branch, and its activity.
-fn at(run: &Run, flow: &StepsState, id: &AgentId) -> Option<(Key, &'static str)> {
+fn at(run: &Run, flow: &StepsState, id: &AgentId) -> Option<(StepKey, &'static str)> {
     let key = run.agents.get(id)?.visit.location.step()?.clone();
     let owed = run.program.is_answered_by_caller();
     let state = match &flow.branches.get(id)?.at {

@@ -7,15 +7,14 @@ use raymond_engine::discard::{self, DiscardError};
 use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
 
-use super::rule::{self, Fate, Rule, Unfinished};
+use super::rule::{self, PruneFate, Rule, UnfinishedRun};
 use crate::args::Prune;
 use crate::failure::{Failure, LOCKED};
 use crate::runs::{self, Examined, examine};
 
 /// The decision about the runs of a project.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
-    /// Runs to delete.
+pub(super) struct PrunePlan {
     pub(super) to_delete: Vec<RunToDelete>,
     /// The number of finished runs that are too young.
     pub(super) young: u64,
@@ -48,7 +47,7 @@ impl Prune {
     }
 
     pub(super) fn rule(&self) -> Rule {
-        let unfinished = if self.unfinished { Unfinished::Go } else { Unfinished::Stay };
+        let unfinished = if self.unfinished { UnfinishedRun::Go } else { UnfinishedRun::Stay };
         Rule { older_than: self.age(), unfinished }
     }
 }
@@ -74,7 +73,7 @@ impl RunToDelete {
     }
 }
 
-impl Plan {
+impl PrunePlan {
     /// Decides by age, one run after the other, because together they may not fit into memory.
     pub(super) fn by_age(project: &Project, rule: Rule, now: Timestamp) -> Result<Self, Failure> {
         let mut plan = Self { processes: find_marked(), ..Self::default() };
@@ -90,14 +89,14 @@ impl Plan {
     fn take(&mut self, project: &Project, seen: &Inspection, rule: Rule, now: Timestamp) {
         let last = seen.head.ledger.updated_at;
         match rule.fate(seen.status, last, now) {
-            Fate::Driven => {}
-            Fate::Unfinished => self.unfinished += 1,
-            Fate::Young => {
+            PruneFate::Driven => {}
+            PruneFate::Unfinished => self.unfinished += 1,
+            PruneFate::Young => {
                 let age = rule::age(last, now);
                 self.young += 1;
                 self.youngest = Some(self.youngest.map_or(age, |youngest| youngest.min(age)));
             }
-            Fate::Goes => match check(project, seen, &self.processes) {
+            PruneFate::Goes => match check(project, seen, &self.processes) {
                 Ok(()) => self.to_delete.push(RunToDelete::of(project, seen)),
                 Err(failure) => {
                     self.stays.push((seen.header.run.clone(), failure.message_and_hint().0));
@@ -125,7 +124,7 @@ impl Plan {
                         )));
                 }
                 Examined::Readable(seen) => {
-                    if rule::named(seen.status) == Fate::Driven {
+                    if rule::named(seen.status) == PruneFate::Driven {
                         return Err(driven(&run));
                     }
                     check(project, &seen, &plan.processes)?;

@@ -1,19 +1,19 @@
 //! The rule that decides which runs `raymond prune` deletes.
 
 use raymond_core::time::{Span, Timestamp};
-use raymond_core::view::{Owner, Status};
+use raymond_core::view::{OwnerState, Status};
 
 /// The options of `prune`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rule {
     /// The age from which a run is deleted.
     pub(super) older_than: Span,
-    pub(super) unfinished: Unfinished,
+    pub(super) unfinished: UnfinishedRun,
 }
 
 /// The treatment of runs that could continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unfinished {
+pub(super) enum UnfinishedRun {
     Stay,
     /// They are deleted like the others.
     Go,
@@ -21,7 +21,7 @@ pub(super) enum Unfinished {
 
 /// The decision about a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum PruneFate {
     Goes,
     /// It is not old enough.
     Young,
@@ -36,30 +36,30 @@ impl Rule {
     pub(super) const DEFAULT_AGE: Span = Span(30 * 86_400_000);
 
     /// Decides about a run whose last event was at `last`.
-    pub(super) fn fate(self, status: Status, last: Timestamp, now: Timestamp) -> Fate {
-        if named(status) == Fate::Driven {
-            Fate::Driven
-        } else if status.is_unfinished() && self.unfinished == Unfinished::Stay {
-            Fate::Unfinished
+    pub(super) fn fate(self, status: Status, last: Timestamp, now: Timestamp) -> PruneFate {
+        if named(status) == PruneFate::Driven {
+            PruneFate::Driven
+        } else if status.is_unfinished() && self.unfinished == UnfinishedRun::Stay {
+            PruneFate::Unfinished
         } else if age(last, now).0 < self.older_than.0 {
-            Fate::Young
+            PruneFate::Young
         } else {
-            Fate::Goes
+            PruneFate::Goes
         }
     }
 }
 
 /// Decides about a run that the user named: its age does not matter, but a driven run always stays.
-pub(super) const fn named(status: Status) -> Fate {
+pub(super) const fn named(status: Status) -> PruneFate {
     match status {
-        Status::Running | Status::Waiting(_, Owner::Alive) => Fate::Driven,
-        Status::Waiting(_, Owner::Gone)
+        Status::Running | Status::Waiting(_, OwnerState::Alive) => PruneFate::Driven,
+        Status::Waiting(_, OwnerState::Gone)
         | Status::Completed
         | Status::Failed
         | Status::OverBudget
         | Status::Cancelled
         | Status::Stopped
-        | Status::Interrupted => Fate::Goes,
+        | Status::Interrupted => PruneFate::Goes,
     }
 }
 
@@ -87,27 +87,27 @@ mod tests {
     #[test]
     fn only_old_finished_runs_are_pruned_by_default() {
         const DAY: u64 = 86_400_000;
-        let check = |status, days: u64, (stay, go): (Fate, Fate)| {
+        let check = |status, days: u64, (stay, go): (PruneFate, PruneFate)| {
             let (now, last) = (Timestamp(100 * DAY), Timestamp((100 - days) * DAY));
             let rule = |unfinished| Rule { older_than: Rule::DEFAULT_AGE, unfinished };
-            let fates = [Unfinished::Stay, Unfinished::Go]
+            let fates = [UnfinishedRun::Stay, UnfinishedRun::Go]
                 .map(|unfinished| rule(unfinished).fate(status, last, now));
             assert_eq!(fates, [stay, go], "{status:?} {days}");
         };
         for finished in [Status::Completed, Status::Cancelled] {
-            check(finished, 30, (Fate::Goes, Fate::Goes));
-            check(finished, 29, (Fate::Young, Fate::Young));
+            check(finished, 30, (PruneFate::Goes, PruneFate::Goes));
+            check(finished, 29, (PruneFate::Young, PruneFate::Young));
         }
-        let asleep = Status::Waiting(Waiting::Person, Owner::Gone);
+        let asleep = Status::Waiting(Waiting::Person, OwnerState::Gone);
         let unfinished = [Status::Failed, Status::OverBudget, Status::Stopped, Status::Interrupted];
         for status in unfinished.into_iter().chain([asleep]) {
-            check(status, 31, (Fate::Unfinished, Fate::Goes));
-            check(status, 1, (Fate::Unfinished, Fate::Young));
-            assert_eq!(named(status), Fate::Goes);
+            check(status, 31, (PruneFate::Unfinished, PruneFate::Goes));
+            check(status, 1, (PruneFate::Unfinished, PruneFate::Young));
+            assert_eq!(named(status), PruneFate::Goes);
         }
-        for driven in [Status::Running, Status::Waiting(Waiting::Person, Owner::Alive)] {
-            check(driven, 90, (Fate::Driven, Fate::Driven));
-            assert_eq!(named(driven), Fate::Driven);
+        for driven in [Status::Running, Status::Waiting(Waiting::Person, OwnerState::Alive)] {
+            check(driven, 90, (PruneFate::Driven, PruneFate::Driven));
+            assert_eq!(named(driven), PruneFate::Driven);
         }
     }
 

@@ -11,11 +11,11 @@ use raymond_store::lock::Takeover;
 
 use crate::failure::Failure;
 use crate::status_summary::StatusSummary;
-use crate::{backends, cause, json as shapes, next_command, runs};
+use crate::{backends, cause, exit_code, json as shapes, next_command, runs};
 
 use super::super::report::report_result;
 use super::super::{print_json, print_text, result};
-use super::edits::Edits;
+use super::edits::ResumeEdits;
 use super::{ResumeOptions, end_leftover_processes};
 
 /// Prints the result of a completed run, or refuses a run that cannot continue. Returns `None` if
@@ -60,10 +60,12 @@ pub(super) fn report_if_over(
             )))
         }
         // With an edited document it can continue.
-        Phase::Ended(Ending::Failed) if view::is_final(run) && options.edits != Edits::Adopt => {
+        Phase::Ended(Ending::Failed)
+            if view::is_final(run) && options.edits != ResumeEdits::Adopt =>
+        {
             let place = StatusSummary::of(&seen.head, Status::Failed);
             let message = format!("cannot continue {}: {}", run.id, place.why);
-            Err(Failure::usage(message).code(Status::Failed.exit_code()).hint(format!(
+            Err(Failure::usage(message).code(exit_code::of_run(Status::Failed)).hint(format!(
                 "it would end in the same way again; {}, then run: {}",
                 place.needed_edit.as_deref().unwrap_or("fix the cause"),
                 place.next_command
@@ -181,7 +183,7 @@ fn catch_up(
 ) -> Result<Status, Failure> {
     // The holder of a lock may receive SIGUSR1: the runtime handles it.
     let _runtime = crate::runtime::runtime()?;
-    let status = view::status(&head.run, view::Owner::Gone);
+    let status = view::status(&head.run, view::OwnerState::Gone);
     statefile::refresh(project, head, status, options.how.takeover);
     Ok(status)
 }

@@ -23,7 +23,7 @@ pub(super) use document::{check_variables, with_variables};
 
 /// The user's choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Edits {
+pub(super) enum ResumeEdits {
     /// No flag: refuse to guess for a failed run.
     Undecided,
     Adopt,
@@ -45,7 +45,7 @@ pub(super) struct EditDecision {
 pub(super) fn decide_edits(
     head: &Head,
     pinned: &Definition,
-    edits: Edits,
+    edits: ResumeEdits,
     settings: &Settings,
 ) -> Result<EditDecision, Failure> {
     let run = &head.run;
@@ -54,15 +54,15 @@ pub(super) fn decide_edits(
     // After a failure both choices are plausible: the edit may be the fix, or an unrelated change.
     let failed = run.phase == Phase::Ended(Ending::Failed);
     match (&run.program, edits) {
-        (Program::Steps(_), Edits::Adopt) => return document::adopt(run, pinned, settings),
-        (Program::Steps(_), Edits::Undecided | Edits::Ignore) => {
+        (Program::Steps(_), ResumeEdits::Adopt) => return document::adopt(run, pinned, settings),
+        (Program::Steps(_), ResumeEdits::Undecided | ResumeEdits::Ignore) => {
             let change = match documents::compare(run, pinned) {
                 States::AsPinned => return as_pinned(None),
                 States::Edited => "has changed since",
                 States::Unusable => "is not valid any more",
             };
             let document = &run.workflow;
-            if edits == Edits::Undecided && failed {
+            if edits == ResumeEdits::Undecided && failed {
                 return Err(choice(&run.id, "document", &format!("{document} {change}")));
             }
             let line = format!("continuing with the original document: {document} {change}");
@@ -77,10 +77,10 @@ pub(super) fn decide_edits(
     let current = match (prepare(run.workflow.as_ref(), &run.program), edits) {
         (Ok(current), _) => current,
         // The user has chosen the pinned states, so a broken workflow does not matter.
-        (Err(_), Edits::Ignore) => return as_pinned(None),
-        (Err(error), Edits::Adopt) => return Err(unusable(run, error)),
-        (Err(error), Edits::Undecided) if failed => return Err(unusable(run, error)),
-        (Err(_), Edits::Undecided) => {
+        (Err(_), ResumeEdits::Ignore) => return as_pinned(None),
+        (Err(error), ResumeEdits::Adopt) => return Err(unusable(run, error)),
+        (Err(error), ResumeEdits::Undecided) if failed => return Err(unusable(run, error)),
+        (Err(_), ResumeEdits::Undecided) => {
             let line = "continuing with the pinned states: could not read the workflow";
             return as_pinned(Some(line.to_owned()));
         }
@@ -91,18 +91,18 @@ pub(super) fn decide_edits(
     }
     let changed = describe(head, &changes);
     match edits {
-        Edits::Adopt => {
+        ResumeEdits::Adopt => {
             let line = format!("using the current states: {changed}");
             Ok(EditDecision { adopt: Some(current), changed: Vec::new(), line: Some(line) })
         }
-        Edits::Undecided if failed => {
+        ResumeEdits::Undecided if failed => {
             let id = &run.id;
             Err(choice(id, "states", &format!("states changed since {id} started: {changed}")))
         }
-        Edits::Undecided => as_pinned(Some(format!(
+        ResumeEdits::Undecided => as_pinned(Some(format!(
             "continuing with the pinned states; changed since: {changed} (--with-current uses the changes)"
         ))),
-        Edits::Ignore => {
+        ResumeEdits::Ignore => {
             as_pinned(Some(format!("continuing with the pinned states; changed since: {changed}")))
         }
     }

@@ -17,7 +17,7 @@ use crate::backends::{self, UsableBackends};
 use crate::failure::{Failure, located};
 use crate::sanitize::sanitized;
 use crate::status_summary::StatusSummary;
-use crate::{config, strict_budget};
+use crate::{config, exit_code, strict_budget};
 
 /// The states that a run started with, and the edited states that replace them.
 #[derive(Clone, Copy)]
@@ -116,7 +116,7 @@ pub(super) fn check_cap(head: &Head, settings: &Settings) -> Result<(), Failure>
             let command = StatusSummary::of(head, Status::OverBudget).next_command;
             Err(Failure::usage(format!("{} is spent already, but the cap is {cap}", run.spent))
                 // Exit code 5, as for a run that ends over budget.
-                .code(Status::OverBudget.exit_code())
+                .code(exit_code::of_run(Status::OverBudget))
                 .hint(format!("--budget is the new total: {command}")))
         }
         Some(_) | None => Ok(()),

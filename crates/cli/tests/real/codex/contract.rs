@@ -1,7 +1,7 @@
 //! The real client passes the test suite of all backends.
 
 use raymond_backends::conformance::{Situation, violations};
-use raymond_backends::contract::{Answer, Request};
+use raymond_backends::contract::{Answer, PromptRequest};
 use serde_json::{Value, json};
 
 use crate::alone::{Alone, finished};
@@ -44,7 +44,7 @@ fn structured_output_has_any_json_shape() {
     });
     let check = |text: &str, expected: Option<Value>| {
         let request = bench.asking(&format!("model: say {text}"));
-        let request = Request { schema: Some(schema.clone()), ..request };
+        let request = PromptRequest { schema: Some(schema.clone()), ..request };
         let Answer::Finished(reply) = bench.ask(request) else { panic!("it replied") };
         assert_eq!((reply.reply.text.as_str(), reply.reply.structured), (text, expected));
     };

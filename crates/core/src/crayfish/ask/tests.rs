@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::*;
 use crate::decide::tests::play::Play;
 use crate::decide::tests::steps::{call, exec, steps, wrong};
-use crate::run::program::Answers;
+use crate::run::program::AnswerSource;
 
 /// Returns the message for the model that answers a step.
 fn message_for(play: &Play, key: &str) -> Option<String> {
@@ -19,7 +19,7 @@ fn message_contains_the_whole_request() {
         "id": "v", "kind": "agent", "prompt": "Judge {{vars.list[0]}}.", "input": "{{vars.list[1]}}",
         "schema": { "type": "number" }, "retries": 2,
     });
-    let mut play = steps(Answers::Caller, &json!([asks, exec("a")]));
+    let mut play = steps(AnswerSource::Caller, &json!([asks, exec("a")]));
     play.start();
     insta::assert_snapshot!(message_for(&play, "v").unwrap(), @r#"
     Answer the task below with one JSON value.

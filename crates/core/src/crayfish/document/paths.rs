@@ -1,6 +1,6 @@
 //! The paths that a document reads values from.
 
-use super::{Document, Exec, Invocation, Io, StepKind};
+use super::{Document, ExecStep, Invocation, Io, StepKind};
 use crate::crayfish::path::Path;
 use crate::crayfish::template::{Shape, Template};
 
@@ -30,7 +30,7 @@ impl StepKind {
     }
 }
 
-impl Exec {
+impl ExecStep {
     /// Returns the templates of the step, in the order in which its keys are documented.
     pub fn templates(&self) -> Vec<&Template> {
         let mut templates: Vec<&Template> = match &self.invocation {

@@ -14,7 +14,7 @@ use super::StepIndex;
 use crate::budget::Micros;
 use crate::crayfish::condition::Condition;
 use crate::crayfish::name::StepId;
-use crate::crayfish::path::{ITEMS, Namespaces, Path, Root, Segment, ValuePath};
+use crate::crayfish::path::{ITEMS, Namespace, Namespaces, Path, Segment, ValuePath};
 use crate::crayfish::template::{Shape, Template};
 use crate::text::push_pointer_token;
 use crate::time::Span;
@@ -23,7 +23,7 @@ use crate::time::Span;
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepKind {
     /// Runs a program.
-    Exec(Exec),
+    Exec(ExecStep),
     /// Asks the caller for JSON.
     Agent(AgentStep),
     /// Chooses between two lists.
@@ -60,7 +60,7 @@ impl StepKind {
     /// Returns the step or the loop that the step reads by `inputFrom`.
     pub fn input_source(&self) -> Option<&InputSource> {
         match self {
-            Self::Exec(Exec { io: Io::Stream { input, .. }, .. }) => {
+            Self::Exec(ExecStep { io: Io::Stream { input, .. }, .. }) => {
                 input.as_ref().map(|input| &input.from)
             }
             Self::Exec(_) | Self::Agent(_) | Self::If(_) | Self::ForEach(_) | Self::While(_) => {
@@ -103,7 +103,7 @@ impl Cap {
 
 /// A step that runs a program.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Exec {
+pub struct ExecStep {
     pub invocation: Invocation,
     /// The time limit of one attempt.
     pub timeout: Span,
@@ -115,7 +115,7 @@ pub struct Exec {
     pub io: Io,
 }
 
-impl Exec {
+impl ExecStep {
     /// Default time limit of one attempt.
     // `timeoutMs` in docs/crayfish.md.
     pub const TIMEOUT: Span = Span::seconds(180);
@@ -220,13 +220,13 @@ impl InputSource {
     /// Returns the value, if that step has a result with `json`, or that loop has ended.
     pub fn lookup<'a>(&self, names: &'a dyn Namespaces) -> Option<Cow<'a, Value>> {
         // A failed step may have a result without `json`.
-        let result = names.named(Root::Results, self.step.as_str());
+        let result = names.named(Namespace::Results, self.step.as_str());
         if let Some(json) = result.and_then(|result| result.get("json")) {
             return self.path.lookup(json).map(Cow::Borrowed);
         }
         let items = std::iter::once(Segment::Key(ITEMS.to_owned()));
         let rest = items.chain(self.path.0.iter().cloned()).collect();
-        names.lookup(&Path { root: Root::Results, name: self.step.to_string(), rest })
+        names.lookup(&Path { root: Namespace::Results, name: self.step.to_string(), rest })
     }
 }
 
@@ -298,7 +298,6 @@ pub struct If {
 /// A step that repeats its body for every item of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForEach {
-    /// The path of the list.
     pub list: Path,
     /// The local variable that an item is bound to.
     pub item: String,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::crayfish::document::{AgentSettings, SessionChoice};
 use crate::crayfish::error_code::ErrorCode;
-use crate::crayfish::key::{Key, RequestId};
+use crate::crayfish::key::{RequestId, StepKey};
 use crate::crayfish::name::StepId;
 use crate::crayfish::problem::Problem;
 use crate::ids::RunId;
@@ -59,7 +59,7 @@ pub struct CallFailure {
 pub struct AgentRequest {
     /// The run, if it has a journal.
     pub run: Option<RunId>,
-    pub key: Key,
+    pub key: StepKey,
     pub prompt: String,
     /// Data for the task.
     pub input: Option<Value>,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::crayfish::document::{Document, StepIndex, StepKind};
-use crate::crayfish::key::{Key, RequestId};
+use crate::crayfish::key::{RequestId, StepKey};
 use crate::crayfish::problem::{Problem, Report, quoted};
 use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::validate::fields::{Fields, expected, leaving};
@@ -38,7 +38,7 @@ pub(in crate::crayfish) const REF_KEYS: &[&str] = &["schemaPaths"];
 
 /// One call of the tool.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub struct CallRequest {
     /// The document, not checked yet.
     pub workflow: Value,
     /// Variables that replace those of the document.
@@ -59,7 +59,7 @@ pub struct Request {
     pub schema_paths: Vec<String>,
 }
 
-impl Request {
+impl CallRequest {
     /// Reads a request, or returns everything that is wrong with it.
     pub fn parse(mut value: Value) -> Result<Self, Vec<Problem>> {
         let mut report = Report::new();
@@ -211,7 +211,7 @@ fn schema_path(report: &mut Report, value: &Value) -> Option<String> {
     }
 }
 
-fn attempts_of(document: &Document, key: &Key) -> Option<u32> {
+fn attempts_of(document: &Document, key: &StepKey) -> Option<u32> {
     match &document.step(document.find_key(key)?).kind {
         StepKind::Agent(agent) => Some(agent.retries.get()),
         StepKind::Exec(_) | StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_) => None,
@@ -242,15 +242,15 @@ fn beyond(document: &Document, name: &str, run: Option<&RunId>) -> Option<String
 /// Suggests the agent step whose name is closest.
 fn meant(report: &mut Report, document: &Document, name: &str) -> String {
     let id: Option<RequestId> = name.parse().ok();
-    let key: Option<Key> = id.map_or_else(|| name.parse().ok(), |id| Some(id.key));
+    let key: Option<StepKey> = id.map_or_else(|| name.parse().ok(), |id| Some(id.key));
     let agents = document.steps().iter().filter(|step| matches!(step.kind, StepKind::Agent(_)));
     let word = key.as_ref().map_or(name, |key| key.step.as_str());
     report.meant(word, agents.map(|step| step.id.as_str()).filter(|id| *id != word))
 }
 
 /// Returns the key and step of a name in `results` or `attempts`, if it is an exec or agent step.
-pub fn done(document: &Document, name: &str) -> Option<(Key, StepIndex)> {
-    let key: Key = name.parse().ok()?;
+pub fn done(document: &Document, name: &str) -> Option<(StepKey, StepIndex)> {
+    let key: StepKey = name.parse().ok()?;
     // Replies show the latest result of a step in a loop under its id, and callers send it back.
     let by_id = || key.iterations.is_empty().then(|| document.find(name)).flatten();
     let step = document.find_key(&key).or_else(by_id)?;

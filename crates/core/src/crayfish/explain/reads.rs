@@ -1,12 +1,12 @@
 //! The values that a step reads: variables, locals, and results of other steps.
 
-use crate::crayfish::document::{AgentStep, Exec, InputSource, Io};
+use crate::crayfish::document::{AgentStep, ExecStep, InputSource, Io};
 use crate::crayfish::path::Path;
 use crate::crayfish::template::{Shape, Template};
 
 use super::words::list;
 
-pub(super) fn exec(exec: &Exec) -> Option<String> {
+pub(super) fn exec(exec: &ExecStep) -> Option<String> {
     let from: Vec<String> = match &exec.io {
         Io::Stream { input: Some(input), .. } => vec![stream(&input.from)],
         Io::None | Io::File { .. } | Io::Stream { input: None, .. } => Vec::new(),

@@ -8,7 +8,7 @@ fn plan(document: &Value) -> String {
     for line in shared(&document) {
         out += &(line + "\n");
     }
-    for Line { lead, below, name, kind, does, facts, .. } in lines(&document) {
+    for TreeLine { lead, below, name, kind, does, facts, .. } in lines(&document) {
         out.push_str(format!("{lead}{name} {kind} {does}").trim_end());
         out.push('\n');
         for fact in facts {

@@ -110,7 +110,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
 proptest! {
     #[test]
     fn printed_text_is_read_back(
-        root in prop::sample::select(vec![Root::Vars, Root::Results, Root::Locals]),
+        root in prop::sample::select(vec![Namespace::Vars, Namespace::Results, Namespace::Locals]),
         name in "[a-zA-Z0-9_][a-zA-Z0-9_-]{0,5}",
         rest in prop::collection::vec(any_segment(), 0..6),
     ) {

@@ -93,7 +93,7 @@ fn readable_value_fits_into_request_and_record() {
 #[test]
 fn repeated_key_is_refused_with_its_pointer() {
     let text = "{\n  \"steps\": [\n    {\"ä\": 0, \"a/b\": 1, \"a/b\": 2}\n  ]\n}";
-    let expected = Unreadable {
+    let expected = UnreadableJson {
         line: 3,
         column: 24,
         offset: text.rfind("\"a/b\"").unwrap(),
@@ -113,7 +113,7 @@ fn repeated_key_is_refused_with_its_pointer() {
 
 #[test]
 fn invalid_utf_8_is_refused_with_its_position() {
-    let expected = Unreadable {
+    let expected = UnreadableJson {
         line: 2,
         column: 4,
         offset: 6,
@@ -193,7 +193,7 @@ proptest! {
     ) {
         let text = words.concat();
         match (read_text(&text), serde_json::from_str::<Value>(&text)) {
-            (Err(Unreadable { reason: Reason::DuplicateKey(_), .. }), _) => {}
+            (Err(UnreadableJson { reason: Reason::DuplicateKey(_), .. }), _) => {}
             (mine, theirs) => prop_assert_eq!(mine.is_ok(), theirs.is_ok(), "{}", text),
         }
     }
@@ -204,7 +204,7 @@ proptest! {
         let at = at.index(bytes.len());
         bytes[at] = byte;
         match (read(&bytes), serde_json::from_slice::<Value>(&bytes)) {
-            (Err(Unreadable { reason: Reason::DuplicateKey(_), .. }), _) => {}
+            (Err(UnreadableJson { reason: Reason::DuplicateKey(_), .. }), _) => {}
             (mine, theirs) => prop_assert_eq!(mine.is_ok(), theirs.is_ok(), "{:?}", bytes),
         }
     }

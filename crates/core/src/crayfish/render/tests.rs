@@ -28,8 +28,8 @@ fn a_step_is_rendered_as_a_whole() {
     let shell = rendered(&json!({
         "id": "s", "kind": "exec", "shell": "echo {{vars.x}}", "env": { "B": "{{results.r.json}}" },
     }));
-    let command = Command::Shell("echo hello".into());
-    let (io, timeout) = (CallIo::None, Exec::TIMEOUT);
+    let command = StepCommand::Shell("echo hello".into());
+    let (io, timeout) = (CallIo::None, ExecStep::TIMEOUT);
     assert_eq!(shell, Ok(Ok(ExecCall { command, env: env("[2]"), io, timeout })));
 
     let cmd = rendered(&json!({
@@ -41,7 +41,7 @@ fn a_step_is_rendered_as_a_whole() {
             "out": { "b": { "path": "out" }, "c": { "path": "{{vars.x}}" } },
         },
     }));
-    let command = Command::Cmd { cmd: "hello".into(), args: vec!["2".into(), "b".into()] };
+    let command = StepCommand::Cmd { cmd: "hello".into(), args: vec!["2".into(), "b".into()] };
     let file = |name: &str, path: &str, schema: Option<Value>| CallFile {
         name: name.into(),
         path: path.into(),
@@ -133,15 +133,15 @@ fn a_fault_is_pointed_to_from_the_document() {
 
 #[test]
 fn nul_bytes_are_found() {
-    let shell = |text: &str| Command::Shell(text.to_owned());
+    let shell = |text: &str| StepCommand::Shell(text.to_owned());
     let cmd = |cmd: &str, args: &[&str]| {
         let args = args.iter().map(|&argument| argument.to_owned()).collect();
-        Command::Cmd { cmd: cmd.to_owned(), args }
+        StepCommand::Cmd { cmd: cmd.to_owned(), args }
     };
-    let check = |command: &Command, value: &str, expected: Option<&str>| {
+    let check = |command: &StepCommand, value: &str, expected: Option<&str>| {
         let env = [("A", "a"), ("B/C", value)].map(|(name, value)| (name.into(), value.into()));
         let (command, io) = (command.clone(), CallIo::None);
-        let call = ExecCall { command, env: env.into(), io, timeout: Exec::TIMEOUT };
+        let call = ExecCall { command, env: env.into(), io, timeout: ExecStep::TIMEOUT };
         assert_eq!(call.nul().as_deref(), expected, "{call:?}");
     };
     check(&shell("a"), "b", None);

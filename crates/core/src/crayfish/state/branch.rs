@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::crayfish::key::{Iteration, Key};
+use crate::crayfish::key::{Iteration, StepKey};
 use crate::crayfish::name::StepId;
 use crate::ids::AgentId;
 
@@ -27,7 +27,7 @@ pub struct Branch {
     pub at: Position,
     /// The result it sees for a step, where it differs from its parent. `None` hides the step.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub seen: BTreeMap<StepId, Option<Key>>,
+    pub seen: BTreeMap<StepId, Option<StepKey>>,
 }
 
 /// The position of a branch.
@@ -56,10 +56,10 @@ pub enum Position {
         broken: u32,
         /// The results visible to the last iteration, once it has ended.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        last: BTreeMap<StepId, Option<Key>>,
+        last: BTreeMap<StepId, Option<StepKey>>,
     },
     /// At a step that failed, its own or one of an iteration.
-    Failed(Key),
+    Failed(StepKey),
 }
 
 impl Branch {
@@ -113,7 +113,7 @@ impl Branch {
     }
 
     /// Returns the innermost loop if its items can be read, and how many iterations it has had.
-    pub(super) fn left_list(&self) -> Option<(Key, u32)> {
+    pub(super) fn left_list(&self) -> Option<(StepKey, u32)> {
         let frame = self.loops.last().filter(|frame| frame.listed)?;
         let begun = match self.at {
             Position::Round => 0,
@@ -130,25 +130,25 @@ impl Branch {
     }
 
     /// Returns the key of a step in the current iterations of the branch.
-    pub fn key(&self, step: &StepId) -> Key {
+    pub fn key(&self, step: &StepId) -> StepKey {
         self.key_in(&self.loops, step)
     }
 
-    pub fn failed_at(&self) -> Option<&Key> {
+    pub fn failed_at(&self) -> Option<&StepKey> {
         if let Position::Failed(key) = &self.at { Some(key) } else { None }
     }
 
     /// Returns the key of the innermost loop that the branch is in.
-    pub fn loop_key(&self) -> Option<Key> {
+    pub fn loop_key(&self) -> Option<StepKey> {
         let (innermost, around) = self.loops.split_last()?;
         Some(self.key_in(around, &innermost.of))
     }
 
-    fn key_in(&self, loops: &[LoopFrame], step: &StepId) -> Key {
+    fn key_in(&self, loops: &[LoopFrame], step: &StepId) -> StepKey {
         let iteration =
             |frame: &LoopFrame| Iteration { of: frame.of.clone(), number: frame.number };
         // Outermost first: the iterations that the branch was created in are around its own loops.
         let iterations = self.born.iter().cloned().chain(loops.iter().map(iteration)).collect();
-        Key { iterations, step: step.clone() }
+        StepKey { iterations, step: step.clone() }
     }
 }

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::super::call::Call;
 use super::super::gate::Gate;
-use super::super::key::{Iteration, Key};
+use super::super::key::{Iteration, StepKey};
 use super::super::name::StepId;
 use super::super::problem::Problem;
-use super::super::stored::{Read, Stored};
+use super::super::stored::{ParsedJson, Stored};
 use super::LoopFrame;
 use crate::ids::{AgentId, SessionId};
 
@@ -26,14 +26,14 @@ pub enum StepEvent {
         /// The failures that count as results, because a loop collected them before the document
         /// was edited.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        settled: Vec<Key>,
+        settled: Vec<StepKey>,
         /// The steps that were edited after they had asked or failed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        edited: Vec<Key>,
+        edited: Vec<StepKey>,
         /// The failures whose steps are repeated. Another edit must not take them for collected
         /// ones.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        repeated: Vec<Key>,
+        repeated: Vec<StepKey>,
     },
     /// The branch is executing a step.
     Entered {
@@ -64,7 +64,7 @@ pub enum StepEvent {
     },
     /// An agent step asks for an attempt.
     Asked {
-        key: Key,
+        key: StepKey,
         /// The attempt, from 1.
         attempt: u32,
         /// The errors of the attempt before.
@@ -77,9 +77,9 @@ pub enum StepEvent {
     /// Later steps with this label continue this conversation.
     ConversationKept { label: String, session: SessionId },
     /// A step has a result.
-    Done { key: Key, stored: Stored },
+    Done { key: StepKey, stored: Stored },
     /// A step already had a result, which is used.
-    Reused { key: Key },
+    Reused { key: StepKey },
     /// The branch enters a loop.
     LoopEntered {
         frame: LoopFrame,
@@ -99,7 +99,7 @@ pub enum StepEvent {
     LoopLeft,
     /// The branch fails at a step.
     Failed {
-        key: Key,
+        key: StepKey,
         /// The result of the failed step, if it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stored: Option<Stored>,
@@ -123,7 +123,7 @@ impl StepEvent {
         match self {
             Self::Called(call) => call.drop_readings(),
             Self::Done { stored, .. } | Self::Failed { stored: Some(stored), .. } => {
-                stored.read = Read::default();
+                stored.read = ParsedJson::default();
             }
             Self::Begun { .. }
             | Self::Entered { .. }

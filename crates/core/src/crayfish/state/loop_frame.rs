@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::crayfish::key::Key;
+use crate::crayfish::key::StepKey;
 use crate::crayfish::name::StepId;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,7 +10,7 @@ pub struct LoopFrame {
     pub of: StepId,
     /// The key of the result that contains its list, if a result does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub list: Option<Key>,
+    pub list: Option<StepKey>,
     /// How many iterations there are; `None` if only a condition ends the loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,

@@ -1,7 +1,7 @@
 //! The outputs that a caller has sent for agent steps.
 
 use crate::crayfish::call::{Output, written};
-use crate::crayfish::key::Key;
+use crate::crayfish::key::StepKey;
 
 use super::StepsState;
 
@@ -15,7 +15,7 @@ pub(crate) enum Offer<'a> {
 
 impl StepsState {
     /// Returns the caller's output for an attempt at an agent step.
-    pub(crate) fn offer(&self, key: &Key, attempt: u32) -> Option<Offer<'_>> {
+    pub(crate) fn offer(&self, key: &StepKey, attempt: u32) -> Option<Offer<'_>> {
         let request = format!("{key}:{attempt}");
         if let Some(output) = self.offers.get(&request) {
             return Some(Offer::Output(request, output));

@@ -4,7 +4,7 @@ use super::*;
 use crate::crayfish::stored::written;
 use crate::value::Hash;
 
-fn key(text: &str) -> Key {
+fn key(text: &str) -> StepKey {
     text.parse().unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! Braces that are text but look like an expression.
 
 use super::braces;
-use crate::crayfish::path::{self, Path, Root, Segment};
+use crate::crayfish::path::{self, Namespace, Path, Segment};
 use crate::crayfish::problem::quoted;
 
 /// The longest lookalike in bytes. The bound keeps a text of nothing but braces linear to scan.
@@ -35,7 +35,7 @@ pub(in crate::crayfish) fn lookalikes(text: &str) -> Vec<String> {
 fn named(inside: &str) -> Option<&str> {
     let path = inside.strip_prefix("$.").unwrap_or(inside);
     let (root, tail) = path::key(path)?;
-    (Root::of(root).is_some() && tail.starts_with(['.', '['])).then_some(path)
+    (Namespace::of(root).is_some() && tail.starts_with(['.', '['])).then_some(path)
 }
 
 /// Returns the valid path at the beginning of a text, with `["key"]` read as `.key`.

@@ -11,7 +11,9 @@ use serde_json::Value;
 use super::fields::{Fields, expected, leaving};
 use super::keys;
 use super::text::{Reader, Use};
-use crate::crayfish::document::{Cap, Contract, Exec, InputSource, Invocation, Io, StreamInput};
+use crate::crayfish::document::{
+    Cap, Contract, ExecStep, InputSource, Invocation, Io, StreamInput,
+};
 use crate::crayfish::path::{BadPath, ValuePath};
 use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::template::{Part, Template};
@@ -27,7 +29,11 @@ const LONGEST_CONTRACT: usize = 255;
 /// Receives the id of a step that is read, and the pointer below the reading step.
 pub(super) type Want<'w> = &'w mut dyn FnMut(&'static str, String);
 
-pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>, want: Want<'_>) -> Option<Exec> {
+pub(super) fn read(
+    text: &mut Reader<'_, '_>,
+    fields: &Fields<'_>,
+    want: Want<'_>,
+) -> Option<ExecStep> {
     let fields = fields.known(text.report, "an exec step", keys::EXEC);
     let invocation = invocation(text, &fields);
     let timeout = fields.whole(text.report, "timeoutMs", &(1..=LONGEST_TIMEOUT));
@@ -38,9 +44,9 @@ pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>, want: Want<'_
         None => Some(Io::None),
         Some(value) => text.under("io", |text| io(text, value, want)),
     };
-    Some(Exec {
+    Some(ExecStep {
         invocation: invocation?,
-        timeout: timeout.map_or(Exec::TIMEOUT, Span),
+        timeout: timeout.map_or(ExecStep::TIMEOUT, Span),
         retries: retries.unwrap_or(Cap::EXEC),
         env: env.unwrap_or_default(),
         io: io?,

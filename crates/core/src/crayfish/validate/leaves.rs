@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::crayfish::path::{ITEMS, Path, Root, Segment};
+use crate::crayfish::path::{ITEMS, Namespace, Path, Segment};
 use crate::crayfish::problem::{Report, quoted};
 use crate::crayfish::problem_code::ProblemCode;
 
@@ -89,7 +89,7 @@ impl<'a> Known<'a> {
 
     /// Returns the problem of a path to a field that no step ever has.
     pub(super) fn fault(&self, path: &Path, report: &mut Report) -> Option<(ProblemCode, String)> {
-        if path.root != Root::Results {
+        if path.root != Namespace::Results {
             return None;
         }
         let (mut name, mut rest) = (path.name.as_str(), path.rest.as_slice());

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::leaves::Known;
-use crate::crayfish::path::{Path, Root};
+use crate::crayfish::path::{Namespace, Path};
 
 /// The author of a value; decides whether a shell may run it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum NameOrigin {
     Author,
     /// A step, in `results`: the output of a program or a model, which is not trusted.
     Step,
@@ -17,9 +17,9 @@ pub(super) enum Origin {
 
 /// The locals of the `forEach` steps around the current place.
 #[derive(Debug, Default)]
-pub(super) struct Scope<'a> {
+pub(super) struct ValidationScope<'a> {
     /// The origins of each name; the innermost binding is last.
-    bound: BTreeMap<&'a str, Vec<Origin>>,
+    bound: BTreeMap<&'a str, Vec<NameOrigin>>,
     /// The number of enclosing loops with an unreadable name, which may bind any local.
     unreadable: usize,
     /// The ids of the enclosing loops, outermost first.
@@ -28,13 +28,13 @@ pub(super) struct Scope<'a> {
     pub(super) steps: Known<'a>,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> ValidationScope<'a> {
     /// Returns the scope before the first of these steps.
     pub(super) fn of(steps: &'a [Value]) -> Self {
         Self { steps: Known::new(steps), ..Self::default() }
     }
 
-    pub(super) fn bind(&mut self, name: Option<&'a str>, origin: Origin) {
+    pub(super) fn bind(&mut self, name: Option<&'a str>, origin: NameOrigin) {
         match name {
             Some(name) => self.bound.entry(name).or_default().push(origin),
             // Without this, every use of the local would be a problem that only repeats the first.
@@ -70,14 +70,14 @@ impl<'a> Scope<'a> {
 
     /// Returns the origin of the value at a path; an unbound local counts as the author's, because
     /// it is reported as unknown anyway.
-    pub(super) fn origin(&self, path: &Path) -> Origin {
+    pub(super) fn origin(&self, path: &Path) -> NameOrigin {
         match path.root {
             // Also variables of a request: its caller chooses the programs, too.
-            Root::Vars => Origin::Author,
-            Root::Results => Origin::Step,
-            Root::Locals => {
+            Namespace::Vars => NameOrigin::Author,
+            Namespace::Results => NameOrigin::Step,
+            Namespace::Locals => {
                 let origins = self.bound.get(path.name.as_str());
-                origins.and_then(|origins| origins.last()).copied().unwrap_or(Origin::Author)
+                origins.and_then(|origins| origins.last()).copied().unwrap_or(NameOrigin::Author)
             }
         }
     }

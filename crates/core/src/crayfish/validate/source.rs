@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::crayfish::document::{Io, List, Order, StepIndex, StepKind, StepPlace};
+use crate::crayfish::document::{Io, Order, StepIndex, StepKind, StepList, StepPlace};
 use crate::crayfish::name::StepId;
 use crate::crayfish::problem::{Report, quoted};
 use crate::crayfish::problem_code::ProblemCode;
@@ -92,9 +92,8 @@ fn order(steps: &[UnfinishedStep], source: StepIndex, reader: StepIndex) -> Poss
     }
     let branch = |chain: &[StepIndex]| chain.get(shared).map(|index| place(*index).list);
     match (branch(&above_source), branch(&above_reader)) {
-        (Some(List::Then), Some(List::Else)) | (Some(List::Else), Some(List::Then)) => {
-            Possible::Otherwise
-        }
+        (Some(StepList::Then), Some(StepList::Else))
+        | (Some(StepList::Else), Some(StepList::Then)) => Possible::Otherwise,
         _ if source < reader => Possible::Yes,
         _ => Possible::Later,
     }

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::fields::{Fields, expected};
-use super::scope::{Origin, Scope};
+use super::scope::{NameOrigin, ValidationScope};
 use crate::crayfish::document::Cap;
-use crate::crayfish::path::{BadPath, Path, Root};
+use crate::crayfish::path::{BadPath, Namespace, Path};
 use crate::crayfish::problem::{Report, quoted};
 use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::template::{Part, Shape, Template};
@@ -32,7 +32,7 @@ pub(super) enum Use {
 /// Reads texts at the current place.
 pub(super) struct Reader<'r, 'a> {
     pub(super) report: &'r mut Report,
-    pub(super) scope: &'r Scope<'a>,
+    pub(super) scope: &'r ValidationScope<'a>,
 }
 
 impl Reader<'_, '_> {
@@ -131,7 +131,12 @@ impl Reader<'_, '_> {
     }
 }
 
-fn template(report: &mut Report, scope: &Scope<'_>, text: &str, used: Use) -> Option<Template> {
+fn template(
+    report: &mut Report,
+    scope: &ValidationScope<'_>,
+    text: &str,
+    used: Use,
+) -> Option<Template> {
     let (template, faults) = Template::read(text);
     let mut good = faults.is_empty();
     for fault in faults {
@@ -181,7 +186,7 @@ fn holds_nul(part: &Part) -> bool {
 }
 
 /// Reports a path to a local or result field that cannot exist, and returns whether it can.
-fn leads(report: &mut Report, scope: &Scope<'_>, path: &Path) -> bool {
+fn leads(report: &mut Report, scope: &ValidationScope<'_>, path: &Path) -> bool {
     if let Some((code, message)) = scope.steps.fault(path, report) {
         report.add(code, message);
         return false;
@@ -192,7 +197,7 @@ fn leads(report: &mut Report, scope: &Scope<'_>, path: &Path) -> bool {
         report.add(ProblemCode::UnknownResult, message);
         return false;
     }
-    if path.root != Root::Locals || scope.binds(&path.name) {
+    if path.root != Namespace::Locals || scope.binds(&path.name) {
         return true;
     }
     let meant = report.meant(&path.name, scope.names());
@@ -202,25 +207,25 @@ fn leads(report: &mut Report, scope: &Scope<'_>, path: &Path) -> bool {
 }
 
 /// Returns the problem of an expression that is not allowed in this use.
-fn misused(scope: &Scope<'_>, path: &Path, used: Use) -> Option<(ProblemCode, String)> {
+fn misused(scope: &ValidationScope<'_>, path: &Path, used: Use) -> Option<(ProblemCode, String)> {
     let expression = quoted(&format!("{{{{{}}}}}", path.expression()));
     match used {
-        Use::Beforehand => (path.root != Root::Vars).then(|| {
+        Use::Beforehand => (path.root != Namespace::Vars).then(|| {
             let way = "use `env` of a step";
             (
                 ProblemCode::TooEarly,
                 format!("{expression} is not known before the first step: {way}"),
             )
         }),
-        Use::Run(key) if scope.origin(path) == Origin::Step => {
+        Use::Run(key) if scope.origin(path) == NameOrigin::Step => {
             let way = match key {
                 "cmd" => "`args` or `env`",
                 "env" => "a variable that nothing evaluates",
                 _ => "`env`, or `args` of a `run`",
             };
             let from = match path.root {
-                Root::Locals => " comes from a step's output and",
-                Root::Vars | Root::Results => "",
+                Namespace::Locals => " comes from a step's output and",
+                Namespace::Vars | Namespace::Results => "",
             };
             let message = format!(
                 "{expression}{from} is not allowed in `{key}`, where it would be run: pass it in {way}"

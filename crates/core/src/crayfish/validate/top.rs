@@ -6,14 +6,14 @@ use serde_json::{Map, Number, Value};
 
 use super::fields::{Fields, expected};
 use super::keys;
-use super::scope::Scope;
+use super::scope::ValidationScope;
 use super::text::{Reader, Use};
 use crate::crayfish::problem::Report;
 use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::template::{Shape, Template};
 
 /// The top level of a document, without its steps.
-pub(super) struct Head {
+pub(super) struct DocumentHead {
     pub(super) name: Option<String>,
     pub(super) version: Option<Number>,
     pub(super) vars: Map<String, Value>,
@@ -22,7 +22,10 @@ pub(super) struct Head {
 }
 
 /// Reads the top level of a document, and returns its list of steps.
-pub(super) fn head<'a>(report: &mut Report, value: &'a Value) -> (Option<Head>, &'a [Value]) {
+pub(super) fn head<'a>(
+    report: &mut Report,
+    value: &'a Value,
+) -> (Option<DocumentHead>, &'a [Value]) {
     let Some(fields) = Fields::open(report, value, "a workflow") else {
         return (None, &[]);
     };
@@ -43,7 +46,7 @@ pub(super) fn head<'a>(report: &mut Report, value: &'a Value) -> (Option<Head>, 
     let env = fields.object(report, "env").map(|env| {
         report.under("env", |report| {
             // No scope is needed: `Use::Beforehand` refuses everything but `vars`.
-            Reader { report, scope: &Scope::default() }.env(env, Use::Beforehand)
+            Reader { report, scope: &ValidationScope::default() }.env(env, Use::Beforehand)
         })
     });
     let steps = match fields.required(report, "steps") {
@@ -52,8 +55,8 @@ pub(super) fn head<'a>(report: &mut Report, value: &'a Value) -> (Option<Head>, 
     };
     // Its paths may lead to all steps, and to no local.
     let output = fields.get("output").and_then(|output| {
-        let scope = Scope::of(steps);
+        let scope = ValidationScope::of(steps);
         report.under("output", |report| Reader { report, scope: &scope }.shape(output))
     });
-    (Some(Head { name, version, vars, env: env.unwrap_or_default(), output }), steps)
+    (Some(DocumentHead { name, version, vars, env: env.unwrap_or_default(), output }), steps)
 }

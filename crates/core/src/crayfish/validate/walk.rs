@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::fields::Fields;
-use super::scope::{Origin, Scope};
+use super::scope::{NameOrigin, ValidationScope};
 use super::source::{self, Wanted};
 use super::{Limits, agent, exec, flow, text};
-use crate::crayfish::document::{self, List, Step, StepIndex, StepKind, StepPlace};
+use crate::crayfish::document::{self, Step, StepIndex, StepKind, StepList, StepPlace};
 use crate::crayfish::name::{self, StepId};
 use crate::crayfish::problem::{Report, quoted};
 use crate::crayfish::problem_code::ProblemCode;
@@ -31,7 +31,7 @@ enum Task<'a> {
 struct OpenList<'a> {
     steps: &'a [Value],
     next: usize,
-    list: List,
+    list: StepList,
     parent: Option<StepIndex>,
     enclosing_loop: Option<StepIndex>,
     /// How many steps are around it.
@@ -43,7 +43,7 @@ struct OpenList<'a> {
 /// A document that is being visited.
 pub(super) struct Walk<'a> {
     pub(super) report: Report,
-    scope: Scope<'a>,
+    scope: ValidationScope<'a>,
     limits: Limits,
     steps: Vec<UnfinishedStep>,
     by_id: BTreeMap<StepId, StepIndex>,
@@ -58,7 +58,7 @@ impl<'a> Walk<'a> {
     pub(super) fn new(report: Report, steps: &'a [Value], limits: Limits) -> Self {
         Self {
             report,
-            scope: Scope::of(steps),
+            scope: ValidationScope::of(steps),
             limits,
             steps: Vec::new(),
             by_id: BTreeMap::new(),
@@ -71,7 +71,7 @@ impl<'a> Walk<'a> {
         self.tasks.push(Task::Steps(OpenList {
             steps,
             next: 0,
-            list: List::Steps,
+            list: StepList::Steps,
             parent: None,
             enclosing_loop: None,
             depth: 0,
@@ -125,7 +125,7 @@ impl<'a> Walk<'a> {
         // For readers of the document.
         fields.string(&mut self.report, "description");
         // By its key, because the kind may be unreadable.
-        let is_loop = fields.get(List::Body.key()).is_some();
+        let is_loop = fields.get(StepList::Body.key()).is_some();
         if is_loop {
             // Before its own paths are read, and until its body has been visited.
             self.scope.enter_loop(fields.get("id").and_then(Value::as_str).unwrap_or_default());
@@ -139,7 +139,7 @@ impl<'a> Walk<'a> {
             Some(StepKind::Exec(_) | StepKind::Agent(_)) => &[][..],
             // An unreadable step may still contain steps that other steps refer to.
             Some(StepKind::If(_) | StepKind::ForEach(_) | StepKind::While(_)) | None => {
-                &[List::Body, List::Else, List::Then]
+                &[StepList::Body, StepList::Else, StepList::Then]
             }
         };
         let enclosing_loop = if is_loop { Some(index) } else { place.enclosing_loop };
@@ -219,7 +219,7 @@ impl<'a> Walk<'a> {
         let list =
             fields.get("listPath").and_then(Value::as_str).and_then(|path| path.parse().ok());
         // An item comes from where its list comes: items of a result are the output of a step.
-        let origin = list.map_or(Origin::Author, |list| self.scope.origin(&list));
+        let origin = list.map_or(NameOrigin::Author, |list| self.scope.origin(&list));
         self.scope.bind(name, origin);
         self.tasks.push(Task::Unbind(name));
     }
@@ -262,12 +262,12 @@ impl<'a> Walk<'a> {
 }
 
 /// Returns the list of a step that contains its children.
-fn children(kind: &mut StepKind, list: List) -> Option<&mut Vec<StepIndex>> {
+fn children(kind: &mut StepKind, list: StepList) -> Option<&mut Vec<StepIndex>> {
     match (kind, list) {
-        (StepKind::If(step), List::Then) => Some(&mut step.then),
-        (StepKind::If(step), List::Else) => Some(&mut step.otherwise),
-        (StepKind::ForEach(step), List::Body) => Some(&mut step.body),
-        (StepKind::While(step), List::Body) => Some(&mut step.body),
+        (StepKind::If(step), StepList::Then) => Some(&mut step.then),
+        (StepKind::If(step), StepList::Else) => Some(&mut step.otherwise),
+        (StepKind::ForEach(step), StepList::Body) => Some(&mut step.body),
+        (StepKind::While(step), StepList::Body) => Some(&mut step.body),
         _ => None,
     }
 }

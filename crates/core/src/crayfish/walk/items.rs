@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value as Json};
 
 use crate::crayfish::document::{Document, StepIndex};
-use crate::crayfish::key::{Iteration, Key};
+use crate::crayfish::key::{Iteration, StepKey};
 use crate::crayfish::name::StepId;
 use crate::crayfish::path::{ITEMS, Segment};
 use crate::crayfish::state::StepsState;
@@ -21,9 +21,9 @@ pub(super) enum Node<'a> {
     /// A stored value.
     Value(&'a Json),
     /// The result of a step; for a loop, its failure, and its items below it.
-    Result(&'a Key),
+    Result(&'a StepKey),
     /// The result of a step as a part of an item.
-    Entry(Key),
+    Entry(StepKey),
     /// The items of a loop.
     List(Items),
     /// An item of a loop.
@@ -34,16 +34,16 @@ pub(super) enum Node<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Items {
     /// The key of the loop.
-    of: Key,
+    of: StepKey,
     pub(super) count: u32,
 }
 
 impl Items {
     /// Returns the key of a step in an iteration.
-    fn key(&self, number: u32, step: &StepId) -> Key {
+    fn key(&self, number: u32, step: &StepId) -> StepKey {
         let mut iterations = self.of.iterations.clone();
         iterations.push(Iteration { of: self.of.step.clone(), number });
-        Key { iterations, step: step.clone() }
+        StepKey { iterations, step: step.clone() }
     }
 }
 
@@ -55,7 +55,7 @@ pub(super) struct StoredResults<'a> {
 }
 
 impl<'a> StoredResults<'a> {
-    pub(super) fn result(self, key: &Key) -> Option<&'a Json> {
+    pub(super) fn result(self, key: &StepKey) -> Option<&'a Json> {
         self.state.results.get(key)?.json()
     }
 
@@ -85,7 +85,7 @@ impl<'a> StoredResults<'a> {
         }
     }
 
-    fn part_of_result(self, key: &Key, segment: &Segment) -> Option<Node<'a>> {
+    fn part_of_result(self, key: &StepKey, segment: &Segment) -> Option<Node<'a>> {
         match self.items(key) {
             Some(items) if segment.is_key(ITEMS) => Some(Node::List(items)),
             Some(_) | None => segment.of(self.result(key)?).map(Node::Value),
@@ -104,7 +104,7 @@ impl<'a> StoredResults<'a> {
     }
 
     /// Returns the items of a loop that has ended.
-    fn items(self, key: &Key) -> Option<Items> {
+    fn items(self, key: &StepKey) -> Option<Items> {
         let count = *self.state.lists.get(key)?;
         Some(Items { of: key.clone(), count })
     }
@@ -118,7 +118,7 @@ impl<'a> StoredResults<'a> {
         self.state.results.contains_key(key) || self.state.lists.contains_key(key)
     }
 
-    fn entry(self, key: &Key) -> Option<Cow<'a, Json>> {
+    fn entry(self, key: &StepKey) -> Option<Cow<'a, Json>> {
         let result = self.result(key);
         let Some(items) = self.items(key) else { return result.map(Cow::Borrowed) };
         // The failure of a loop, if a loop around it has collected one, and its items.

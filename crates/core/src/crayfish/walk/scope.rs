@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde_json::Value as Json;
 
 use crate::crayfish::document::StepKind;
-use crate::crayfish::key::Key;
-use crate::crayfish::path::{Namespaces, Path, Root, Segment};
+use crate::crayfish::key::StepKey;
+use crate::crayfish::path::{Namespace, Namespaces, Path, Segment};
 use crate::crayfish::state::{Branch, LoopFrame, StepsState};
 
 use super::Interpreter;
@@ -28,7 +28,7 @@ impl<'a> Interpreter<'a> {
 }
 
 impl Namespaces for Scope<'_> {
-    fn named(&self, root: Root, name: &str) -> Option<&Json> {
+    fn named(&self, root: Namespace, name: &str) -> Option<&Json> {
         match self.root(root, name)? {
             Node::Value(value) => Some(value),
             Node::Result(key) => self.stored().result(key),
@@ -65,11 +65,11 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns the beginning of a path.
-    fn root(&self, root: Root, name: &str) -> Option<Node<'a>> {
+    fn root(&self, root: Namespace, name: &str) -> Option<Node<'a>> {
         match root {
-            Root::Vars => self.steps.vars.get(name).map(Node::Value),
-            Root::Results => self.seen(name).map(Node::Result),
-            Root::Locals => self.local(name),
+            Namespace::Vars => self.steps.vars.get(name).map(Node::Value),
+            Namespace::Results => self.seen(name).map(Node::Result),
+            Namespace::Locals => self.local(name),
         }
     }
 
@@ -79,7 +79,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns the key of the visible result of a step, from this branch outward.
-    pub(super) fn seen(&self, name: &str) -> Option<&'a Key> {
+    pub(super) fn seen(&self, name: &str) -> Option<&'a StepKey> {
         let mut scope = *self;
         loop {
             match scope.branch.seen.get(name) {
@@ -136,11 +136,11 @@ impl<'a> Scope<'a> {
     ) -> Option<Node<'a>> {
         // A list in `locals` was bound further out: only the loops before `place` may be searched.
         let base = match list.root {
-            Root::Vars => Node::Value(self.steps.vars.get(&list.name)?),
+            Namespace::Vars => Node::Value(self.steps.vars.get(&list.name)?),
             // The result that contained the list when the loop began, even if the body has replaced
             // it.
-            Root::Results => Node::Result(frame.list.as_ref()?),
-            Root::Locals => self.local_within(place, &list.name)?,
+            Namespace::Results => Node::Result(frame.list.as_ref()?),
+            Namespace::Locals => self.local_within(place, &list.name)?,
         };
         let stored = self.stored();
         stored.step_into(stored.follow(base, &list.rest)?, &Segment::Index(number as usize))

@@ -70,15 +70,15 @@ impl Walk {
     }
 
     // The text of `shell` is the result of an exec step, parsed as JSON if it is valid.
-    fn does(&mut self, agent: &AgentId, step: StepIndex, key: Key) {
+    fn does(&mut self, agent: &AgentId, step: StepIndex, key: StepKey) {
         self.state.apply(agent, &StepEvent::Entered { step: key.step.clone(), gate: None });
         let steps = Interpreter { document: &self.document, vars: &self.vars };
         let scope = steps.scope(&self.state, &self.state.branches[agent]);
         let said = match &self.document.step(step).kind {
             StepKind::Exec(exec) => {
                 match render::exec(exec, &self.document.env, &scope).unwrap().command {
-                    render::Command::Shell(text) => text,
-                    render::Command::Cmd { args, .. } => args.join(" "),
+                    render::StepCommand::Shell(text) => text,
+                    render::StepCommand::Cmd { args, .. } => args.join(" "),
                 }
             }
             StepKind::Agent(agent) => render::agent(agent, &scope).unwrap().prompt,
@@ -375,8 +375,8 @@ fn walk_position_sorts_keys_as_they_are_reached() {
     let body = json!([says("z", "x"), { "id": "inner", "kind": "forEach", "listPath": "$.vars.three", "itemVar": "i", "body": [says("y", "x")] }, says("a", "x")]);
     let each = json!({ "id": "each", "kind": "forEach", "listPath": "$.vars.three", "itemVar": "item", "body": body });
     let walk = Walk::new(&json!([says("last", "x"), each, says("first", "x")])).walked();
-    let key = |done: &String| done.split(": ").next().unwrap().parse::<Key>().unwrap();
-    let reached: Vec<Key> = walk.done.iter().map(key).collect();
+    let key = |done: &String| done.split(": ").next().unwrap().parse::<StepKey>().unwrap();
+    let reached: Vec<StepKey> = walk.done.iter().map(key).collect();
     let mut sorted = reached.clone();
     sorted.sort();
     assert_ne!(sorted, reached, "keys sort by name");
@@ -478,7 +478,7 @@ fn items_can_be_looped_over() {
 }
 
 #[test]
-fn repeated_loop_has_the_items_of_its_last_execution() {
+fn repeated_loop_has_items_of_its_last_execution() {
     let inner = each("in", "$.locals.row", &json!([says("x", "{{locals.item}}")]));
     let gate = json!({ "id": "g", "kind": "if", "cond": is("$.results.in.items"),
         "then": [says("before", "{{results.in.items}}")] });

@@ -5,10 +5,10 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use crate::crayfish::reading::{Holds, read_as};
-use crate::crayfish::stored::{Read, Stored};
+use crate::crayfish::stored::{ParsedJson, Stored};
 use crate::failure::TurnFailure;
 use crate::ids::TurnId;
-use crate::protocol::{Reading, Source};
+use crate::protocol::{Source, TagReading};
 use crate::run::input::Input;
 use crate::run::outcome::{Finished, Outcome};
 use crate::run::state::Run;
@@ -68,7 +68,7 @@ fn text<S: Sources>(
     };
     // Large payloads were stored when the text was first read; here only their hashes are needed.
     let known = &mut |bytes: &[u8]| Ok::<_, Infallible>(Hash::of(bytes));
-    match Reading::of(&text, source, known) {
+    match TagReading::of(&text, source, known) {
         Ok(reading) => finished.reply.reading = reading,
         Err(never) => match never {},
     }
@@ -88,6 +88,6 @@ fn whole<'v, S: Sources>(value: &'v Value, sources: &S) -> Result<Cow<'v, str>, 
 }
 
 /// Reads a text as JSON, or as nothing if it is not JSON, just as when it was recorded.
-fn json(text: &str) -> Read {
-    Read(read_as(Holds::Record, text.as_bytes()).ok().map(Arc::new))
+fn json(text: &str) -> ParsedJson {
+    ParsedJson(read_as(Holds::Record, text.as_bytes()).ok().map(Arc::new))
 }

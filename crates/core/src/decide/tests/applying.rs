@@ -14,7 +14,7 @@ use crate::run::start::Start;
 use crate::run::{Input, Phase, Run, apply};
 use crate::scheduler::{Hold, TurnPhase};
 use crate::time::Timestamp;
-use crate::view::{Ledger, Owner, States, next_command, status, why};
+use crate::view::{Ledger, OwnerState, States, next_command, status, why};
 
 fn running() -> Run {
     Play::new(prompts(&["A.md"])).started().run
@@ -234,7 +234,7 @@ proptest! {
             apply(&mut run, event);
             ledger.note(Timestamp(1), event);
             consistent(&run)?;
-            for owner in [Owner::Alive, Owner::Gone] {
+            for owner in [OwnerState::Alive, OwnerState::Gone] {
                 let status = status(&run, owner);
                 next_command(&run, status, States::AsPinned);
                 prop_assert!(!why(&run, &ledger, status, |at| at.to_string()).text.is_empty());

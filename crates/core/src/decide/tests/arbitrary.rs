@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::agent::{CancelReason, PendingTransition, Session, SessionPlan};
 use crate::budget::{Basis, Charge, Micros};
-use crate::failure::{Failure, TurnFailure};
+use crate::failure::{AgentFailure, TurnFailure};
 use crate::few::Few;
 use crate::ids::{AgentId, StateName, TurnId};
 use crate::protocol::Notice;
@@ -120,7 +120,7 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
             implicit: false,
         },
         24 => Event::AgentEnded { agent, result: Value::from("x") },
-        25 => Event::AgentFailed { agent, failure: Failure::Unanswered, kept: Some(kept) },
+        25 => Event::AgentFailed { agent, failure: AgentFailure::Unanswered, kept: Some(kept) },
         26 => Event::AgentHeld { agent, kept },
         27 => Event::AgentRevived { agent },
         28 => Event::AgentWaits { agent, kept, until: Timestamp(n), span: None, forks: small },

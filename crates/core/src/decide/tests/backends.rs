@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use super::play::{Play, workflow};
 use crate::agent::{Agent, AgentStatus};
-use crate::failure::{Failure, TurnFailure};
+use crate::failure::{AgentFailure, TurnFailure};
 use crate::ids::BackendName;
 use crate::run::Settings;
 use crate::run::settings::Pinning;
@@ -194,7 +194,7 @@ fn return_redirected_to_another_backend_keeps_its_result() {
     let AgentStatus::Failed { failure, kept: Some(_) } = &play.agent("main").status else {
         panic!("the result is not kept");
     };
-    let expected = Failure::OtherBackend {
+    let expected = AgentFailure::OtherBackend {
         state: "X.md".into(),
         answers: "codex".into(),
         holds: "claude".into(),

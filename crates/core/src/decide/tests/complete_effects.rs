@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::play::{Play, workflow};
 use super::steps::{exec, steps};
-use crate::crayfish::render::{CallIo, Command};
+use crate::crayfish::render::{CallIo, StepCommand};
 use crate::run::Effect;
-use crate::run::program::Answers;
+use crate::run::program::AnswerSource;
 use crate::run::stop::StopMode;
-use crate::run::turn_spec::{Message, Work};
+use crate::run::turn_spec::{PromptText, Work};
 
 /// Returns the effects of the last input, after a round trip through JSON.
 fn sent(play: &Play) -> Vec<Effect> {
@@ -26,7 +26,7 @@ fn works(play: &Play) -> Vec<Work> {
     sent(play).into_iter().filter_map(work).collect()
 }
 
-fn messages(play: &Play) -> Vec<Message> {
+fn messages(play: &Play) -> Vec<PromptText> {
     let message = |work| match work {
         Work::Prompt(prompt) => Some(prompt.message),
         Work::Script(_) | Work::Exec(_) => None,
@@ -42,8 +42,8 @@ fn prompts_contain_their_text_and_values() {
     let bodies: Vec<_> = messages(&play)
         .into_iter()
         .map(|message| match message {
-            Message::Body { body, values } => (body.to_string(), values),
-            other @ (Message::Reminder(_) | Message::Request { .. }) => panic!("{other:?}"),
+            PromptText::Body { body, values } => (body.to_string(), values),
+            other @ (PromptText::Reminder(_) | PromptText::Request { .. }) => panic!("{other:?}"),
         })
         .collect();
     let (body, values) = bodies.iter().find(|(_, values)| values.state == "A.md".into()).unwrap();
@@ -51,7 +51,7 @@ fn prompts_contain_their_text_and_values() {
     assert_eq!(values.attributes.get("color"), Some(&"red".into()));
 
     play.says("main", "no tag");
-    let [Message::Reminder(text)] = &messages(&play)[..] else { panic!("{:?}", play.effects()) };
+    let [PromptText::Reminder(text)] = &messages(&play)[..] else { panic!("{:?}", play.effects()) };
     assert!(text.contains("no transition tag"), "{text}");
 }
 
@@ -70,15 +70,15 @@ fn steps_contain_their_calls_and_schemas() {
     let io = json!({ "mode": "stream", "outputSchema": output });
     let program = json!({ "id": "a", "kind": "exec", "shell": "echo {{vars.list[0]}}", "io": io });
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": output });
-    let mut play = steps(Answers::Backend, &json!([program, asks]));
+    let mut play = steps(AnswerSource::Backend, &json!([program, asks]));
     play.start();
     let [Work::Exec(exec)] = &works(&play)[..] else { panic!("{:?}", play.effects()) };
-    assert_eq!(exec.call.command, Command::Shell("echo 1".to_owned()));
+    assert_eq!(exec.call.command, StepCommand::Shell("echo 1".to_owned()));
     let CallIo::Stream { output_schema, .. } = &exec.call.io else { panic!("{:?}", exec.call.io) };
     assert_eq!(output_schema.as_deref(), Some(&output));
 
     super::steps::leaves(&mut play, "main", &json!({ "ok": true, "json": 1 }));
-    let [Message::Request { text, schema }] = &messages(&play)[..] else {
+    let [PromptText::Request { text, schema }] = &messages(&play)[..] else {
         panic!("{:?}", play.effects())
     };
     assert_eq!(**schema, output);
@@ -87,7 +87,7 @@ fn steps_contain_their_calls_and_schemas() {
 
 #[test]
 fn cancels_and_the_end_are_effects() {
-    let mut play = steps(Answers::Backend, &json!([exec("a")]));
+    let mut play = steps(AnswerSource::Backend, &json!([exec("a")]));
     play.start();
     play.stop(StopMode::Now);
     assert!(matches!(sent(&play)[..], [Effect::Cancel { .. }]), "{:?}", play.effects());

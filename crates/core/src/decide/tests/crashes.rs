@@ -139,7 +139,7 @@ fn an_interrupted_reminder_is_still_a_reminder() {
     play.says("main", "no tag");
     play.crashes(true);
     let prompt = play.prompt();
-    assert!(matches!(prompt.message, crate::run::turn_spec::Message::Reminder(_)));
+    assert!(matches!(prompt.message, crate::run::turn_spec::PromptText::Reminder(_)));
     assert_eq!(prompt.notice, Some(crate::protocol::Notice::Interrupted));
 }
 

@@ -6,7 +6,7 @@ use super::play::{Play, USUAL, prompts, workflow};
 use crate::budget::Cost;
 use crate::failure::TurnFailure;
 use crate::run::outcome::Outcome;
-use crate::run::turn_spec::Message;
+use crate::run::turn_spec::PromptText;
 
 #[test]
 fn every_fault_leads_to_a_reminder() {
@@ -20,7 +20,7 @@ fn every_fault_leads_to_a_reminder() {
              start main.1.2 #1 with $9.90: resume main.1.1"
         );
         assert!(events.ends_with(&expected), "{text}: {events}");
-        assert!(matches!(play.prompt().message, Message::Reminder(_)), "{text}");
+        assert!(matches!(play.prompt().message, PromptText::Reminder(_)), "{text}");
     };
     check("", "no tag: the output is empty");
     check(

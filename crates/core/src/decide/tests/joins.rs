@@ -40,7 +40,7 @@ fn handed(play: &Play) -> Vec<String> {
 }
 
 #[test]
-fn parent_waits_for_all_workers_and_receives_their_results() {
+fn parent_receives_the_results_of_all_its_workers() {
     let mut play = play();
     assert_snapshot!(play.says("main", &format!(r#"{TWO} <goto wait="all">M</goto>"#)), @"
     settle main.1.1 #1 $0.10: at main.1.1
@@ -86,7 +86,7 @@ fn parent_waits_for_all_workers_and_receives_their_results() {
 }
 
 #[test]
-fn failed_worker_ends_the_run_and_a_resume_meets_the_wait() {
+fn resume_after_a_failed_worker_meets_the_wait() {
     let mut play = joining(r#"<goto wait="all">M</goto>"#);
     play.says("main_w2", "no tag");
     assert_snapshot!(play.says("main_w1", "<result>r-a</result>"), @r#"
@@ -113,7 +113,7 @@ fn failed_worker_ends_the_run_and_a_resume_meets_the_wait() {
 }
 
 #[test]
-fn run_continues_without_a_failed_worker_that_a_user_cancels() {
+fn run_continues_after_a_failed_worker_is_cancelled() {
     let mut play = joining(r#"<goto wait="all">M</goto>"#);
     play.says("main_w1", "<result>r-a</result>");
     play.says("main_w2", "no tag");
@@ -158,7 +158,7 @@ fn done_counts_failed_workers_and_hands_them_over() {
 }
 
 #[test]
-fn any_cancels_the_other_workers_before_the_parent_continues() {
+fn any_cancels_other_workers_before_the_parent_continues() {
     let mut play = joining(r#"<goto wait="any">M</goto>"#);
     assert_snapshot!(play.says("main_w1", "<result>r-a</result>"), @r#"
     settle main_w1.1.1 #1: fresh
@@ -240,7 +240,7 @@ fn failure_leads_to_then_at_once() {
 }
 
 #[test]
-fn cancelling_a_worker_cancels_its_workers_the_deepest_first() {
+fn cancelling_a_worker_cancels_the_deepest_workers_first() {
     let mut play = play_with(|settings| settings.max_parallel = 1);
     play.says("main", &format!(r#"{TWO} <goto wait="any">M</goto>"#));
     play.says("main_w1", r#"<fork next="W">W</fork>"#);
@@ -340,7 +340,7 @@ fn spent_cap_leaves_the_wait_open() {
 }
 
 #[test]
-fn stop_keeps_a_wait_and_a_resume_ends_a_cancellation() {
+fn stop_keeps_waits_and_resume_ends_a_cancellation() {
     let mut play = joining(r#"<goto wait="any">M</goto>"#);
     play.says("main_w1", "<result>r-a</result>");
     play.stop(StopMode::Now);

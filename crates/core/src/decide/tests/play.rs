@@ -11,7 +11,7 @@ use crate::decide::replay::{Replay, Sources};
 use crate::extension::Platform;
 use crate::failure::TurnFailure;
 use crate::ids::{AgentId, TurnId};
-use crate::protocol::{Reading, Source};
+use crate::protocol::{Source, TagReading};
 use crate::run::effect::Effect;
 use crate::run::input::Resume;
 use crate::run::outcome::{Finished, Outcome, ReadReply};
@@ -200,7 +200,7 @@ impl Play {
         };
         let store = &mut |bytes: &[u8]| Ok::<_, Infallible>(Hash::of(bytes));
         let reply = ReadReply {
-            reading: Reading::of(text, source, store).unwrap(),
+            reading: TagReading::of(text, source, store).unwrap(),
             directories: BTreeMap::from([
                 ("sub".to_owned(), "/home/sub".to_owned()),
                 ("/tmp".to_owned(), "/tmp".to_owned()),

@@ -8,18 +8,18 @@ use super::play::{Play, prompts, turn};
 use crate::agent::SessionPlan;
 use crate::crayfish::call::Output;
 use crate::crayfish::state::MOST_KEPT;
-use crate::crayfish::stored::{Read, Stored};
+use crate::crayfish::stored::{ParsedJson, Stored};
 use crate::crayfish::verdict::Verdict;
 use crate::crayfish::{Call, Document, Problem, ProblemCode, StepsDefinition};
 use crate::failure::TurnFailure;
 use crate::run::event::Ending;
 use crate::run::input::Resume;
-use crate::run::program::Answers;
+use crate::run::program::AnswerSource;
 use crate::run::turn_spec::{TurnSpec, Work};
 use crate::run::{Event, Input, Phase, Program};
 use crate::value::{BlobRef, Hash, Value};
 
-pub(crate) fn steps(answers: Answers, steps: &Json) -> Play {
+pub(crate) fn steps(answers: AnswerSource, steps: &Json) -> Play {
     let document = Document::parse(&json!({ "steps": steps, "vars": { "list": [1, 2, 3] } }));
     let document = document.unwrap();
     let vars = document.vars.clone();
@@ -36,7 +36,7 @@ pub(crate) fn exec(id: &str) -> Json {
 pub(crate) fn leaves(play: &mut Play, agent: &str, result: &Json) {
     let text = result.to_string();
     play.says_so(agent, &text, |finished| {
-        finished.reply.read = Read(Some(Arc::new(result.clone())));
+        finished.reply.read = ParsedJson(Some(Arc::new(result.clone())));
     });
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn fails(play: &mut Play, agent: &str) {
 
 #[test]
 fn steps_queue_one_after_the_other() {
-    let mut play = steps(Answers::Caller, &json!([exec("a"), exec("b")]));
+    let mut play = steps(AnswerSource::Caller, &json!([exec("a"), exec("b")]));
     play.start();
     assert_eq!(play.run.agents[&"main".into()].visit.location.to_string(), "a");
     leaves(&mut play, "main", &json!({ "ok": true }));
@@ -59,7 +59,7 @@ fn steps_queue_one_after_the_other() {
 
 #[test]
 fn program_runs_with_its_steps_attempt_number() {
-    let mut play = steps(Answers::Caller, &json!([exec("a")]));
+    let mut play = steps(AnswerSource::Caller, &json!([exec("a")]));
     let numbers = |play: &Play| {
         let TurnSpec { header, work } = play.started_turn();
         assert_eq!((header.turn, header.cwd.as_str()), (turn("main.1.1"), "/home"));
@@ -77,7 +77,7 @@ fn program_runs_with_its_steps_attempt_number() {
 
 #[test]
 fn program_failing_too_often_fails_the_run() {
-    let mut play = steps(Answers::Caller, &json!([exec("a")]));
+    let mut play = steps(AnswerSource::Caller, &json!([exec("a")]));
     play.start();
     fails(&mut play, "main");
     assert_eq!(play.run.phase, Phase::Open);
@@ -88,7 +88,7 @@ fn program_failing_too_often_fails_the_run() {
 #[test]
 fn invalid_output_is_requested_again() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": 2 });
-    let mut play = steps(Answers::Backend, &json!([asks]));
+    let mut play = steps(AnswerSource::Backend, &json!([asks]));
     play.start();
     assert_eq!(play.prompt().count, 1);
     let wrong = || Some(Verdict::Invalid(Vec::new()));
@@ -102,7 +102,7 @@ fn invalid_output_is_requested_again() {
 #[test]
 fn run_waits_for_its_caller() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
-    let mut play = steps(Answers::Caller, &json!([asks]));
+    let mut play = steps(AnswerSource::Caller, &json!([asks]));
     play.start();
     assert_eq!(play.run.phase, Phase::Ended(Ending::NeedsCaller));
 }
@@ -113,7 +113,7 @@ fn parallel_iterations_are_agents() {
         "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x", "parallel": true,
         "body": [exec("a")],
     });
-    let mut play = steps(Answers::Caller, &json!([each, exec("z")]));
+    let mut play = steps(AnswerSource::Caller, &json!([each, exec("z")]));
     play.start();
     let agents: Vec<String> = play.run.agents.keys().map(ToString::to_string).collect();
     assert_eq!(agents.len(), 4, "{agents:?}");
@@ -160,7 +160,7 @@ fn stale(play: &Play) -> Vec<&str> {
 #[test]
 fn only_the_last_requested_output_counts() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
-    let mut play = steps(Answers::Caller, &json!([asks]));
+    let mut play = steps(AnswerSource::Caller, &json!([asks]));
     play.start();
     call(&mut play, &[("v", 1)], &[("v", wrong())]);
     let flow = play.run.program.steps().unwrap();
@@ -181,7 +181,7 @@ fn consecutive_attempt_outputs_are_taken_together() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": 3 });
     let all = [("v:1", wrong()), ("v:2", wrong()), ("v:3", valid()), ("v:4", valid())];
     let check = |is_asked: bool, brought: &[(&str, Output)], expected: (Ending, u32)| {
-        let mut play = steps(Answers::Caller, &json!([asks]));
+        let mut play = steps(AnswerSource::Caller, &json!([asks]));
         if is_asked {
             play.start();
         }
@@ -200,7 +200,7 @@ fn consecutive_attempt_outputs_are_taken_together() {
 #[test]
 fn callers_output_is_taken_at_its_step() {
     let asks = |id: &str| json!({ "id": id, "kind": "agent", "prompt": "?", "schema": {} });
-    let mut play = steps(Answers::Caller, &json!([asks("u"), exec("a"), asks("v")]));
+    let mut play = steps(AnswerSource::Caller, &json!([asks("u"), exec("a"), asks("v")]));
     call(&mut play, &[], &[("u", valid()), ("v", wrong())]);
     assert_eq!(play.run.agents[&"main".into()].visit.location.to_string(), "a");
     leaves(&mut play, "main", &json!({ "ok": true }));
@@ -214,7 +214,7 @@ fn step_output_goes_to_first_waiting_iteration() {
         "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x", "parallel": true,
         "body": [{ "id": "v", "kind": "agent", "prompt": "?", "schema": {} }],
     });
-    let mut play = steps(Answers::Caller, &json!([each]));
+    let mut play = steps(AnswerSource::Caller, &json!([each]));
     play.start();
     let done = |play: &Play| -> Vec<String> {
         play.run.program.steps().unwrap().results.keys().map(ToString::to_string).collect()
@@ -233,7 +233,7 @@ fn step_output_goes_to_first_waiting_iteration() {
 #[test]
 fn claimed_attempts_beyond_the_limit_are_refused() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": 2 });
-    let mut play = steps(Answers::Caller, &json!([asks]));
+    let mut play = steps(AnswerSource::Caller, &json!([asks]));
     call(&mut play, &[("v", 3)], &[("v", valid())]);
     assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
 }
@@ -241,7 +241,7 @@ fn claimed_attempts_beyond_the_limit_are_refused() {
 #[test]
 fn unstorable_output_uses_up_an_attempt() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": 2 });
-    let mut play = steps(Answers::Backend, &json!([asks]));
+    let mut play = steps(AnswerSource::Backend, &json!([asks]));
     play.start();
     let huge = Value::Blob(BlobRef { hash: Hash::of(b"huge"), length: MOST_KEPT + 1 });
     play.says_so("main", "", |finished| {
@@ -262,7 +262,7 @@ fn steps_sharing_a_conversation_run_in_turn() {
         "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "session": { "mode": "sticky" },
     });
     let each = parallel(&json!({ "body": [asks] }));
-    let mut play = steps(Answers::Backend, &json!([each]));
+    let mut play = steps(AnswerSource::Backend, &json!([each]));
     play.start();
     for _ in 0..3 {
         let [agent] = running(&play).try_into().unwrap();
@@ -279,7 +279,7 @@ fn shared_conversation_is_opened_continued_and_dropped() {
     let reset = json!({ "mode": "sticky", "reset": true });
     let all =
         json!([asks("a", sticky()), asks("b", sticky()), asks("c", reset), asks("d", sticky())]);
-    let mut play = steps(Answers::Backend, &all);
+    let mut play = steps(AnswerSource::Backend, &all);
     play.start();
     let mut sessions = Vec::new();
     while let Some(turn) = play.run.scheduler.turns.values().next() {
@@ -315,7 +315,7 @@ fn shared_conversation_is_identified_by_its_label() {
         asks("e", "musk", json!({ "label": "without" })),
     ]);
     let check = |name: Option<&str>, expected: [&str; 3]| {
-        let mut play = steps(Answers::Backend, &all);
+        let mut play = steps(AnswerSource::Backend, &all);
         let work = play.definition.steps.as_mut().unwrap();
         work.document.name = name.map(str::to_owned);
         play.start();
@@ -337,7 +337,7 @@ fn step_failing_before_its_start_is_placed() {
     let failed =
         |error: &str, message: &str| json!({ "ok": false, "error": error, "message": message });
     let check = |step: &Json, key: &str, stored: Option<Json>| {
-        let mut play = steps(Answers::Caller, &json!([exec("a"), step]));
+        let mut play = steps(AnswerSource::Caller, &json!([exec("a"), step]));
         let attempts = [("v".parse().unwrap(), 9)].into();
         let call = Input::Call(Box::new(Call { attempts, alone: true, ..Call::default() }));
         let begin = play.begin();
@@ -369,7 +369,7 @@ fn failed_loop_leaves_an_entry_when_collected() {
         "id": "m", "kind": "forEach", "listPath": "$.locals.x", "itemVar": "y", "body": [],
     });
     let outer = parallel(&json!({ "onError": "collect", "body": [inner] }));
-    let mut play = steps(Answers::Caller, &json!([outer, exec("z")]));
+    let mut play = steps(AnswerSource::Caller, &json!([outer, exec("z")]));
     play.start();
     assert_eq!(play.run.agents[&"main".into()].visit.location.to_string(), "z");
     let results = &play.run.program.steps().unwrap().results;
@@ -384,7 +384,7 @@ fn failed_loop_leaves_an_entry_when_collected() {
 #[test]
 fn earlier_calls_outputs_are_not_reused() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
-    let mut play = steps(Answers::Caller, &json!([exec("a"), asks]));
+    let mut play = steps(AnswerSource::Caller, &json!([exec("a"), asks]));
     call(&mut play, &[], &[("v", valid())]);
     fails(&mut play, "main");
     fails(&mut play, "main");
@@ -397,7 +397,7 @@ fn earlier_calls_outputs_are_not_reused() {
 #[test]
 fn reported_attempts_belong_to_first_asking_key() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
-    let mut play = steps(Answers::Caller, &json!([parallel(&json!({ "body": [asks] }))]));
+    let mut play = steps(AnswerSource::Caller, &json!([parallel(&json!({ "body": [asks] }))]));
     call(&mut play, &[("v", 2)], &[]);
     let attempts = &play.run.program.steps().unwrap().attempts;
     let reported: Vec<String> = attempts.iter().map(|(key, n)| format!("{key}:{n}")).collect();
@@ -411,7 +411,7 @@ fn no_iteration_starts_after_a_failure() {
         "maxParallel": 2, "body": [{ "id": "a", "kind": "exec", "shell": "true" }],
     });
     let outer = parallel(&json!({ "onError": "collect", "maxParallel": 1, "body": [inner] }));
-    let mut play = steps(Answers::Caller, &json!([outer, exec("z")]));
+    let mut play = steps(AnswerSource::Caller, &json!([outer, exec("z")]));
     play.start();
     assert_eq!(running(&play).len(), 4, "the most of a run at a time");
     let mut begun = 0;
@@ -431,7 +431,7 @@ fn inner_failure_starts_no_outer_iteration() {
         "body": [{ "id": "a", "kind": "exec", "shell": "true" }],
     });
     let outer = parallel(&json!({ "maxParallel": 1, "body": [exec("first"), inner] }));
-    let mut play = steps(Answers::Caller, &json!([outer]));
+    let mut play = steps(AnswerSource::Caller, &json!([outer]));
     play.start();
     let [first] = running(&play).try_into().unwrap();
     play.settings.max_parallel = 1;
@@ -450,7 +450,7 @@ fn inner_failure_starts_no_outer_iteration() {
 #[test]
 fn resume_repeats_an_agent_step() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
-    let mut play = steps(Answers::Backend, &json!([asks]));
+    let mut play = steps(AnswerSource::Backend, &json!([asks]));
     play.start();
     play.fails("main", TurnFailure::Task { why: "no".into() });
     assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
@@ -472,7 +472,7 @@ fn is_invalid(play: &mut Play, why: &str) {
 
 #[test]
 fn resume_gives_a_failed_agent_step_new_attempts() {
-    let mut play = steps(Answers::Backend, &json!([exec("a"), asks("v", 2), exec("z")]));
+    let mut play = steps(AnswerSource::Backend, &json!([exec("a"), asks("v", 2), exec("z")]));
     play.start();
     leaves(&mut play, "main", &json!({ "ok": true }));
     let request = |play: &Play| {
@@ -507,7 +507,7 @@ fn resume_gives_a_failed_agent_step_new_attempts() {
 
 #[test]
 fn failure_ends_the_run_before_new_attempts() {
-    let mut play = steps(Answers::Backend, &json!([asks("v", 1)]));
+    let mut play = steps(AnswerSource::Backend, &json!([asks("v", 1)]));
     play.start();
     let invalid = Some(Verdict::Invalid(Vec::new()));
     let outcome = play.finished("main", "{}", |finished| finished.reply.verdict = invalid);
@@ -520,7 +520,7 @@ fn failure_ends_the_run_before_new_attempts() {
 
 #[test]
 fn calls_give_no_new_attempts() {
-    let mut play = steps(Answers::Caller, &json!([asks("v", 1)]));
+    let mut play = steps(AnswerSource::Caller, &json!([asks("v", 1)]));
     play.start();
     call(&mut play, &[], &[("v:1", wrong())]);
     assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
@@ -530,7 +530,7 @@ fn calls_give_no_new_attempts() {
 
 #[test]
 fn cap_holds_for_new_attempts() {
-    let mut play = steps(Answers::Backend, &json!([asks("v", 1)]));
+    let mut play = steps(AnswerSource::Backend, &json!([asks("v", 1)]));
     play.settings.budget = Some("0.10".parse().unwrap());
     play.start();
     is_invalid(&mut play, "one");
@@ -554,7 +554,7 @@ pub(crate) fn running(play: &Play) -> Vec<String> {
 
 #[test]
 fn loop_limits_its_parallel_programs() {
-    let mut play = steps(Answers::Caller, &json!([parallel(&json!({ "maxParallel": 2 }))]));
+    let mut play = steps(AnswerSource::Caller, &json!([parallel(&json!({ "maxParallel": 2 }))]));
     play.start();
     let [first, _] = running(&play).try_into().unwrap();
     leaves(&mut play, &first, &json!({ "ok": true }));
@@ -567,7 +567,7 @@ fn collected_failures_let_the_loop_continue() {
     let after =
         json!({ "id": "g", "kind": "if", "cond": gate, "then": [exec("y")], "else": [exec("n")] });
     let each = parallel(&json!({ "onError": "collect" }));
-    let mut play = steps(Answers::Caller, &json!([each, after]));
+    let mut play = steps(AnswerSource::Caller, &json!([each, after]));
     play.start();
     let agents = running(&play);
     leaves(&mut play, &agents[0], &json!({ "ok": true }));
@@ -583,7 +583,7 @@ fn collected_failures_let_the_loop_continue() {
 #[test]
 fn started_iterations_end_after_a_failure() {
     let mut play =
-        steps(Answers::Caller, &json!([parallel(&json!({ "maxParallel": 2 })), exec("z")]));
+        steps(AnswerSource::Caller, &json!([parallel(&json!({ "maxParallel": 2 })), exec("z")]));
     play.start();
     let agents = running(&play);
     fails(&mut play, &agents[0]);
@@ -608,7 +608,7 @@ fn collected_failure_still_waits_for_the_caller() {
         "body": [once, asks],
     });
     let outer = parallel(&json!({ "onError": "collect", "body": [inner] }));
-    let mut play = steps(Answers::Caller, &json!([outer]));
+    let mut play = steps(AnswerSource::Caller, &json!([outer]));
     play.settings.max_parallel = 20;
     play.start();
     let agents = running(&play);
@@ -651,7 +651,7 @@ fn location(play: &Play) -> String {
 
 #[test]
 fn edited_document_begins_at_its_first_unfinished_step() {
-    let mut play = steps(Answers::Backend, &json!([exec("a"), asks("v", 1), exec("z")]));
+    let mut play = steps(AnswerSource::Backend, &json!([exec("a"), asks("v", 1), exec("z")]));
     play.start();
     leaves(&mut play, "main", &json!({ "ok": true }));
     is_invalid(&mut play, "one");
@@ -674,7 +674,7 @@ fn edited_document_begins_at_its_first_unfinished_step() {
 
 #[test]
 fn failed_step_can_be_removed() {
-    let mut play = steps(Answers::Backend, &json!([exec("a"), exec("bad"), exec("z")]));
+    let mut play = steps(AnswerSource::Backend, &json!([exec("a"), exec("bad"), exec("z")]));
     play.start();
     leaves(&mut play, "main", &json!({ "ok": true }));
     fails(&mut play, "main");
@@ -686,7 +686,7 @@ fn failed_step_can_be_removed() {
 
 #[test]
 fn stopped_turn_is_dropped_for_an_edited_document() {
-    let mut play = steps(Answers::Backend, &json!([asks("v", 1), exec("z")]));
+    let mut play = steps(AnswerSource::Backend, &json!([asks("v", 1), exec("z")]));
     play.start();
     play.halt();
     assert!(!play.run.scheduler.turns.is_empty());
@@ -700,7 +700,7 @@ fn stopped_turn_is_dropped_for_an_edited_document() {
 
 #[test]
 fn turn_in_flight_prevents_an_edited_document() {
-    let mut play = steps(Answers::Backend, &json!([asks("v", 1)]));
+    let mut play = steps(AnswerSource::Backend, &json!([asks("v", 1)]));
     play.start();
     let before = play.run.clone();
     let (manifest, changed) = (Value::from("v2"), Vec::new());
@@ -713,7 +713,7 @@ fn turn_in_flight_prevents_an_edited_document() {
 fn parallel_iterations_begin_again_with_their_results() {
     let each =
         |on_error: &str| parallel(&json!({ "onError": on_error, "body": [exec("a"), exec("b")] }));
-    let mut play = steps(Answers::Backend, &json!([each("fail"), exec("z")]));
+    let mut play = steps(AnswerSource::Backend, &json!([each("fail"), exec("z")]));
     play.start();
     let agents = running(&play);
     leaves(&mut play, &agents[0], &json!({ "ok": true }));
@@ -737,7 +737,7 @@ fn collected_failure_is_repeated_only_after_an_edit() {
     let each = parallel(&json!({ "onError": "collect", "body": [once("a")] }));
     let with = |last: &str| json!([each, exec(last)]);
     let check = |changed: &[&str], expected: &str| {
-        let mut play = steps(Answers::Backend, &with("bad"));
+        let mut play = steps(AnswerSource::Backend, &with("bad"));
         play.start();
         let agents = running(&play);
         leaves(&mut play, &agents[0], &json!({ "ok": true }));
@@ -765,7 +765,7 @@ fn output_is_read_at_the_end() {
               "then": [exec("skipped")] } ] })
     };
     let check = |output: Json, expected: Json| {
-        let mut play = steps(Answers::Caller, &json!([]));
+        let mut play = steps(AnswerSource::Caller, &json!([]));
         let parsed = Document::parse(&document(&output)).unwrap();
         let vars = parsed.vars.clone();
         play.definition.steps = Some(Box::new(StepsDefinition { document: parsed, vars }));
@@ -789,7 +789,7 @@ fn output_is_read_at_the_end() {
 
 #[test]
 fn output_that_is_too_large_fails_the_run() {
-    let mut play = steps(Answers::Caller, &json!([exec("a")]));
+    let mut play = steps(AnswerSource::Caller, &json!([exec("a")]));
     let long = "x".repeat(1 << 20);
     let output = json!("{{vars.long}}".repeat(20));
     let document = json!({ "vars": { "long": long }, "steps": [exec("a")], "output": output });

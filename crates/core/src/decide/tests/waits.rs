@@ -13,7 +13,7 @@ use crate::run::settings::Pinning;
 use crate::run::stop::StopMode;
 use crate::run::{Ending, Input, Phase};
 use crate::time::{Span, Timestamp};
-use crate::view::status::{Owner, Status, Waiting, status};
+use crate::view::status::{OwnerState, Status, Waiting, status};
 
 const AFTER: &str = r#"<goto after="5m" input="x">B</goto>"#;
 
@@ -227,8 +227,7 @@ fn no_wait_ends_the_process_instead() {
     play.says("main", AFTER);
     assert_eq!(play.run.phase, Phase::Ended(Ending::Sleeping));
     let waits = |owner| Status::Waiting(Waiting::Time(Timestamp(300_000)), owner);
-    assert_eq!(status(&play.run, Owner::Gone), waits(Owner::Gone));
-    assert_eq!(status(&play.run, Owner::Gone).exit_code(), 4);
+    assert_eq!(status(&play.run, OwnerState::Gone), waits(OwnerState::Gone));
     assert_snapshot!(play.resume(), @"
     resumed
     ended: Sleeping
@@ -247,12 +246,12 @@ fn no_wait_ends_the_process_instead() {
 fn status_is_waiting_without_an_owner_too() {
     let play = waiting();
     let waits = |owner| Status::Waiting(Waiting::Time(Timestamp(300_000)), owner);
-    assert_eq!(status(&play.run, Owner::Alive), waits(Owner::Alive));
-    assert_eq!(status(&play.run, Owner::Gone), waits(Owner::Gone));
+    assert_eq!(status(&play.run, OwnerState::Alive), waits(OwnerState::Alive));
+    assert_eq!(status(&play.run, OwnerState::Gone), waits(OwnerState::Gone));
 }
 
 #[test]
-fn resume_keeps_waits_and_ends_those_that_are_over() {
+fn resume_keeps_waits_and_ends_those_over() {
     let mut play = play();
     play.says("main", r#"<fork>S</fork><goto after="5m">B</goto>"#);
     play.says("main_s1", r#"<goto after="2m">S</goto>"#);
@@ -361,7 +360,7 @@ fn edit_must_keep_the_target_of_a_wait() {
 }
 
 #[test]
-fn cancel_ends_waits_and_stop_does_not_wait_for_them() {
+fn cancel_ends_waits_and_stop_ignores_them() {
     let mut play = waiting();
     assert_snapshot!(play.stop(StopMode::AfterTurn), @"
     stop AfterTurn by k1

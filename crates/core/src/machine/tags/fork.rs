@@ -5,12 +5,12 @@
 //! have ended.
 
 use crate::agent::{Agent, Parked, Session};
-use crate::failure::Failure;
+use crate::failure::AgentFailure;
 use crate::few::Few;
 use crate::ids::{AgentId, StateName};
 use crate::protocol::{Fault, ResultStatus, Tag, TagName};
 use crate::run::Run;
-use crate::run::decision::{Decision, Entry};
+use crate::run::decision::{Decision, VisitEntry};
 use crate::run::event::{Event, StackChange};
 use crate::value::Value;
 
@@ -115,7 +115,7 @@ pub(super) fn take(
         });
         // `run` does not count this worker yet, and a resume may decide several forks at once.
         decision.new_workers += 1;
-        decision.enter(Entry {
+        decision.enter(VisitEntry {
             agent: id,
             state: &worker.state,
             visit: 1,
@@ -187,7 +187,7 @@ fn names(agent: &Agent, workers: &[Worker<'_>]) -> Result<Vec<AgentId>, Blocked>
         workers.iter().zip(numbers).map(|(worker, n)| agent.id.worker(&worker.state, n)).collect();
     // Each level of forks makes names of workers longer, and files of turns are named after them.
     if names.iter().any(|name| name.as_str().len() > AgentId::MAX) {
-        return Err(Blocked::Failed(Failure::TooDeep { parent: agent.id.clone() }));
+        return Err(Blocked::Failed(AgentFailure::TooDeep { parent: agent.id.clone() }));
     }
     Ok(names)
 }
@@ -207,7 +207,7 @@ pub(crate) fn may_have_room(run: &Run, tags: &[Tag]) -> bool {
 fn make_room(decision: &Decision<'_>, asked: usize) -> Result<(), Blocked> {
     let limit = decision.run.settings.max_agents;
     if asked > limit as usize {
-        return Err(Blocked::Failed(Failure::TooManyAgents { asked, limit }));
+        return Err(Blocked::Failed(AgentFailure::TooManyAgents { asked, limit }));
     }
     let live = decision.run.live_workers().saturating_add(decision.new_workers);
     if live as usize + asked > limit as usize {

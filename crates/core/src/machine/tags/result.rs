@@ -4,10 +4,10 @@
 //! The frame restores the conversation, the directory and the model of the caller, because the
 //! callee may have changed all of them.
 
-use crate::failure::Failure;
+use crate::failure::AgentFailure;
 use crate::ids::AgentId;
 use crate::protocol::{ResultStatus, TagName};
-use crate::run::decision::{Decision, Entry};
+use crate::run::decision::{Decision, VisitEntry};
 use crate::run::event::{Event, StackChange};
 use crate::value::Value;
 
@@ -38,7 +38,7 @@ pub(super) fn take(
         *model_of = to.model_of(frame.model.as_ref(), frame.model_of.as_ref());
     }
     decision.push(moved);
-    decision.enter(Entry {
+    decision.enter(VisitEntry {
         agent: &agent.id,
         state: &to.state,
         visit: agent.visit.number.saturating_add(1),
@@ -57,7 +57,7 @@ pub(crate) fn end(agent: &AgentId, payload: Value, status: ResultStatus) -> Even
         ResultStatus::Ok => Event::AgentEnded { agent, result: payload },
         ResultStatus::Failed => {
             // Nothing is kept: a resume repeats the visit, so that the agent decides again.
-            let failure = Failure::Declared { reason: payload };
+            let failure = AgentFailure::Declared { reason: payload };
             Event::AgentFailed { agent, failure, kept: None }
         }
     }

@@ -13,7 +13,7 @@ use crate::ids::BackendName;
 use crate::protocol::tags::Follower;
 use crate::protocol::{Route, Routes, TagName};
 use crate::workflow::frontmatter::Role;
-use crate::workflow::{Mark, Reachability, State};
+use crate::workflow::{FrontmatterPart, Reachability, State};
 
 use super::Requirements;
 
@@ -39,7 +39,7 @@ impl<'a> Requirements<'a> {
                 return None;
             }
             let mistake = mistake(tag, part, target, own, other);
-            Some(reachability.marked(mistake, state, Mark::Name(part.role(tag), &name)))
+            Some(reachability.marked(mistake, state, FrontmatterPart::Name(part.role(tag), &name)))
         };
         names.into_iter().filter_map(mismatched).chain(self.limit_of(reachability, state)).collect()
     }
@@ -62,7 +62,7 @@ impl<'a> Requirements<'a> {
             "name a state that {own} answers, or reach {name} by `reset`, `function` or `fork` alone"
         );
         let warning = Diagnostic::warning("other-backend", message).hint(hint);
-        Some(reachability.marked(warning, state, Mark::Key("then")))
+        Some(reachability.marked(warning, state, FrontmatterPart::Key("then")))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnostic, Remedy};
 use crate::ids::BackendName;
 use crate::protocol::TagName;
 use crate::run::settings::Settings;
-use crate::workflow::{Frontmatter, Mark, Policy, Reachability, State};
+use crate::workflow::{Frontmatter, FrontmatterPart, Policy, Reachability, State};
 
 use super::PromptsByBackend;
 
@@ -25,7 +25,7 @@ pub(super) fn check_state(
         let mistake = lack(format!("{backend} {}: `{key}` asks for it", cannot(what)));
         let mistake =
             mistake.hint(format!("{}, or let another backend answer this state", instead(key)));
-        reachability.marked(mistake, state, Mark::Key(key))
+        reachability.marked(mistake, state, FrontmatterPart::Key(key))
     };
     needs.map(mistake).collect()
 }

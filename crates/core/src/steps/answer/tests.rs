@@ -7,7 +7,7 @@ use crate::crayfish::stored::Stored;
 use crate::decide::tests::play::Play;
 use crate::decide::tests::steps::{call, exec, fails, leaves, running, steps, valid, wrong};
 use crate::run::Input;
-use crate::run::program::Answers;
+use crate::run::program::AnswerSource;
 use crate::run::stop::StopMode;
 
 /// Returns the reply to the caller.
@@ -32,7 +32,7 @@ fn each(more: &Json, body: &Json) -> Json {
 #[test]
 fn reply_has_results_by_key_and_id() {
     let mut play = steps(
-        Answers::Caller,
+        AnswerSource::Caller,
         &json!([exec("z"), each(&json!({}), &json!([exec("a"), asks("v")]))]),
     );
     let known = Stored::inline(json!({ "ok": true, "n": 9 }), true);
@@ -67,7 +67,7 @@ fn reply_has_results_by_key_and_id() {
 #[test]
 fn requests_are_in_the_order_of_keys() {
     let together = each(&json!({ "parallel": true }), &json!([asks("v")]));
-    let mut play = steps(Answers::Caller, &json!([together]));
+    let mut play = steps(AnswerSource::Caller, &json!([together]));
     play.start();
     call(&mut play, &[], &[("l[1].v", wrong())]);
     let requests = replied(&play, Some("r"))["requests"].take();
@@ -126,7 +126,7 @@ fn value_size_approximates_its_text() {
 fn echo_marks_collected_failures_as_exhausted() {
     let body = json!([exec("a"), asks("v")]);
     let together = each(&json!({ "parallel": true, "onError": "collect" }), &body);
-    let mut play = steps(Answers::Caller, &json!([together, asks("w")]));
+    let mut play = steps(AnswerSource::Caller, &json!([together, asks("w")]));
     play.start();
     let agents = running(&play);
     leaves(&mut play, &agents[0], &json!({ "ok": true }));
@@ -153,7 +153,7 @@ fn echo_marks_collected_failures_as_exhausted() {
 #[test]
 fn first_failure_by_key_is_reported() {
     let together = each(&json!({ "parallel": true }), &json!([exec("a")]));
-    let mut play = steps(Answers::Caller, &json!([together]));
+    let mut play = steps(AnswerSource::Caller, &json!([together]));
     play.start();
     let agents = running(&play);
     for agent in [&agents[2], &agents[2], &agents[0], &agents[0]] {
@@ -173,7 +173,7 @@ fn first_failure_by_key_is_reported() {
 
 #[test]
 fn cancelled_call_reports_whether_retry_is_possible() {
-    let mut play = steps(Answers::Caller, &json!([exec("a")]));
+    let mut play = steps(AnswerSource::Caller, &json!([exec("a")]));
     play.start();
     let check = |play: &Play, message: &str| {
         let reply = replied(play, None);

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::agent::AgentStatus;
-use crate::crayfish::key::Key;
+use crate::crayfish::key::StepKey;
 use crate::crayfish::name::StepId;
 use crate::crayfish::state::{Branch, Position, StepEvent, StepsState};
 use crate::ids::AgentId;
@@ -23,10 +23,10 @@ pub(crate) fn begin_again(decision: &mut Decision<'_>, changed: &[StepId]) {
     let main = AgentId::main();
     let changed: BTreeSet<&StepId> = changed.iter().collect();
     let (settled, edited) = (settled(decision.run, state, &changed), edited(state, &changed));
-    let is_settled: BTreeSet<&Key> = settled.iter().collect();
+    let is_settled: BTreeSet<&StepKey> = settled.iter().collect();
     let repeated =
         state.results.iter().filter(|(key, stored)| !stored.ok && !is_settled.contains(key));
-    let repeated: Vec<Key> = repeated.map(|(key, _)| key.clone()).collect();
+    let repeated: Vec<StepKey> = repeated.map(|(key, _)| key.clone()).collect();
     let mut branches: Vec<(&AgentId, &Branch)> = state.branches.iter().collect();
     // The inner ones first: a branch is younger than the one whose loop it is in.
     branches.sort_by_key(|(_, branch)| std::cmp::Reverse(branch.number));
@@ -46,18 +46,18 @@ pub(crate) fn begin_again(decision: &mut Decision<'_>, changed: &[StepId]) {
 }
 
 /// Returns the collected failures of steps that were not edited.
-fn settled(run: &Run, state: &StepsState, changed: &BTreeSet<&StepId>) -> Vec<Key> {
+fn settled(run: &Run, state: &StepsState, changed: &BTreeSet<&StepId>) -> Vec<StepKey> {
     // The agent of a collected failure has ended, but its branch may still be there.
     let branches = state.branches.iter().filter(|(id, _)| run.agents.contains_key(*id));
-    let open: BTreeSet<Key> = branches.filter_map(|(_, branch)| open(branch)).collect();
+    let open: BTreeSet<StepKey> = branches.filter_map(|(_, branch)| open(branch)).collect();
     let failed = state.results.iter().filter(|(_, stored)| !stored.ok).map(|(key, _)| key);
-    let is_repeated = |key: &Key| changed.contains(&key.step) || state.repeated.contains(key);
+    let is_repeated = |key: &StepKey| changed.contains(&key.step) || state.repeated.contains(key);
     let settled = failed.filter(|key| !is_repeated(key) && !open.contains(*key));
     settled.cloned().collect()
 }
 
 /// Returns the step that a branch has to repeat or to finish.
-fn open(branch: &Branch) -> Option<Key> {
+fn open(branch: &Branch) -> Option<StepKey> {
     match &branch.at {
         Position::Failed(key) => Some(key.clone()),
         Position::Before(step) | Position::In(step) => Some(branch.key(step)),
@@ -70,8 +70,8 @@ fn open(branch: &Branch) -> Option<Key> {
 }
 
 /// Returns the edited agent steps that have asked but have no result.
-fn edited(state: &StepsState, changed: &BTreeSet<&StepId>) -> Vec<Key> {
-    let is_done = |key: &Key| state.results.get(key).is_some_and(|stored| stored.ok);
+fn edited(state: &StepsState, changed: &BTreeSet<&StepId>) -> Vec<StepKey> {
+    let is_done = |key: &StepKey| state.results.get(key).is_some_and(|stored| stored.ok);
     let asked = state.attempts.keys().filter(|key| changed.contains(&key.step) && !is_done(key));
     asked.cloned().collect()
 }

@@ -10,13 +10,13 @@ use crate::agent::{Agent, Session};
 use crate::crayfish::definition::StepsDefinition;
 use crate::crayfish::document::{OnError, Order};
 use crate::crayfish::error_code::ErrorCode;
-use crate::crayfish::key::Key;
+use crate::crayfish::key::StepKey;
 use crate::crayfish::problem::Problem;
 use crate::crayfish::state::{Branch, StepEvent};
 use crate::crayfish::stored::Stored;
 use crate::crayfish::template::Unfilled;
 use crate::crayfish::walk::Stuck;
-use crate::failure::{Failure, TurnFailure};
+use crate::failure::{AgentFailure, TurnFailure};
 use crate::ids::AgentId;
 use crate::protocol::Notice;
 use crate::run::decision::Decision;
@@ -26,8 +26,8 @@ use crate::scheduler::Turn;
 
 /// Returns whether a resume repeats a failed step. Failures that follow from the document alone
 /// would be the same again.
-pub(crate) fn is_revived(run: &Run, failure: &Failure) -> bool {
-    let Failure::Step { code, .. } = failure else { return true };
+pub(crate) fn is_revived(run: &Run, failure: &AgentFailure) -> bool {
+    let AgentFailure::Step { code, .. } = failure else { return true };
     // Fresh attempts cost money. A user gives them by a resume, after the failure has ended the
     // run; the call of a tool must not.
     let has_ended = matches!(run.phase, Phase::Ended(_));
@@ -60,7 +60,7 @@ pub(super) fn invalid(
 pub(super) fn exhausted(
     decision: &mut Decision<'_>,
     agent: &Agent,
-    key: Key,
+    key: StepKey,
     message: String,
     errors: &[Problem],
 ) {
@@ -106,7 +106,7 @@ pub(super) fn fail_early(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuc
 
 /// Fails a branch at a step whose failure a loop had collected before the document was edited. The
 /// step does not run again.
-pub(super) fn fail_again(decision: &mut Decision<'_>, agent: &Agent, key: Key) {
+pub(super) fn fail_again(decision: &mut Decision<'_>, agent: &Agent, key: StepKey) {
     let Some((steps, state)) = program_and_state(decision) else { return };
     let known = state.results.get(&key).cloned();
     let result = known.as_ref().and_then(Stored::json);
@@ -151,7 +151,7 @@ pub(super) fn fail(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck, lef
         }
         (Reach::Run | Reach::Iteration, stored) => {
             step(decision, agent, StepEvent::Failed { key, stored, contained: false });
-            let failure = Failure::Step { code, message, variable };
+            let failure = AgentFailure::Step { code, message, variable };
             decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
         }
     }
@@ -161,23 +161,23 @@ pub(super) fn fail(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck, lef
 pub(super) fn fail_output(decision: &mut Decision<'_>, agent: &Agent, why: &Unfilled) {
     // This name only shows where the run has failed: no step has to have it.
     let Ok(name) = "output".parse() else { return };
-    let key = Key::plain(name);
+    let key = StepKey::plain(name);
     visit(decision, agent, &key);
     step(decision, agent, StepEvent::Failed { key, stored: None, contained: false });
     let (code, message) = (ErrorCode::TooLarge, format!("at /output: {why}"));
-    let failure = Failure::Step { code, message, variable: None };
+    let failure = AgentFailure::Step { code, message, variable: None };
     decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
 }
 
 /// Fails a branch for a reason outside its step: a client that cannot answer, or too many crashes
 /// of the owner.
-pub(crate) fn break_off(decision: &mut Decision<'_>, agent: &Agent, failure: Failure) {
+pub(crate) fn break_off(decision: &mut Decision<'_>, agent: &Agent, failure: AgentFailure) {
     let Some(key) = agent.visit.location.step().cloned() else { return };
     if reach(decision, agent) != Reach::Run {
         let stuck = Stuck::new(ErrorCode::AgentFailed, key, failure.to_string());
         return fail(decision, agent, stuck, None);
     }
-    // The failure keeps its kind: as a `Failure::Step` of this code, no resume would repeat it.
+    // The failure keeps its kind: no resume would repeat an `AgentFailure::Step` of this code.
     step(decision, agent, StepEvent::Failed { key, stored: None, contained: false });
     decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
 }

@@ -9,8 +9,8 @@ use crate::run::stop::{Interruption, StopMode};
 use crate::time::{Span, Timestamp};
 use crate::view::costs::{By, Counter};
 use crate::view::plan::Fate;
-use crate::view::run_view::{Activity, Doing};
-use crate::view::{Costs, Ledger, Owner, Plan, RunView, ViewEvent, status, why, words};
+use crate::view::run_view::{AgentActivity, TurnActivity};
+use crate::view::{Costs, Ledger, OwnerState, Plan, RunView, ViewEvent, status, why, words};
 
 const CODEX: &str = "---\nbackend: codex\n---\ntext";
 
@@ -42,7 +42,7 @@ fn ledger(play: &Play) -> Ledger {
 }
 
 #[track_caller]
-fn check_why(play: &Play, owner: Owner, expected: &str) {
+fn check_why(play: &Play, owner: OwnerState, expected: &str) {
     assert_eq!(
         why(&play.run, &ledger(play), status(&play.run, owner), |at| at.to_string()).text,
         expected
@@ -51,24 +51,24 @@ fn check_why(play: &Play, owner: Owner, expected: &str) {
 
 #[test]
 fn sentences_name_backends_if_there_are_several() {
-    check_why(&alone(), Owner::Alive, "main is in turn 1 of A.md");
-    check_why(&alone(), Owner::Gone, "its owner died with 1 unfinished turn");
-    check_why(&stage(), Owner::Alive, "main is in turn 1 of A.md (claude)");
-    check_why(&stage(), Owner::Gone, "its owner died with 1 unfinished turn (claude)");
+    check_why(&alone(), OwnerState::Alive, "main is in turn 1 of A.md");
+    check_why(&alone(), OwnerState::Gone, "its owner died with 1 unfinished turn");
+    check_why(&stage(), OwnerState::Alive, "main is in turn 1 of A.md (claude)");
+    check_why(&stage(), OwnerState::Gone, "its owner died with 1 unfinished turn (claude)");
     let mut play = stage();
     play.says("main", "<reset>X</reset>");
-    check_why(&play, Owner::Alive, "main is in turn 1 of X.md (codex)");
-    check_why(&play, Owner::Gone, "its owner died with 1 unfinished turn (codex)");
+    check_why(&play, OwnerState::Alive, "main is in turn 1 of X.md (codex)");
+    check_why(&play, OwnerState::Gone, "its owner died with 1 unfinished turn (codex)");
     play.stumbles("main");
     let retry = "main tries its failed turn (codex) again at 1970-01-01T00:00:02.074Z";
-    check_why(&play, Owner::Alive, retry);
+    check_why(&play, OwnerState::Alive, retry);
     play.after(Span::minutes(5));
     play.says("main", "<goto>S</goto>");
-    check_why(&play, Owner::Alive, "main is in turn 1 of S.sh");
-    check_why(&play, Owner::Gone, "its owner died with 1 unfinished turn");
+    check_why(&play, OwnerState::Alive, "main is in turn 1 of S.sh");
+    check_why(&play, OwnerState::Gone, "its owner died with 1 unfinished turn");
     let play = forked();
-    check_why(&play, Owner::Alive, "main is in turn 1 of A.md (claude) and 1 more");
-    check_why(&play, Owner::Gone, "its owner died with 2 unfinished turns (claude, codex)");
+    check_why(&play, OwnerState::Alive, "main is in turn 1 of A.md (claude) and 1 more");
+    check_why(&play, OwnerState::Gone, "its owner died with 2 unfinished turns (claude, codex)");
 }
 
 #[test]
@@ -78,11 +78,11 @@ fn a_failure_names_the_backend_that_was_asked() {
     play.says("main", "<result>x</result>");
     play.fails("main_x1", task());
     let told = "main_x1 failed at X.md (codex): the client reports failure: refused";
-    check_why(&play, Owner::Gone, told);
+    check_why(&play, OwnerState::Gone, told);
     let mut play = alone();
     play.fails("main", task());
     let told = "main failed at A.md: the client reports failure: refused";
-    check_why(&play, Owner::Gone, told);
+    check_why(&play, OwnerState::Gone, told);
 }
 
 #[test]
@@ -232,8 +232,10 @@ fn live_rows_name_backends_if_several() {
         for event in &play.story {
             view.note(Timestamp(0), event);
         }
-        let doing = view.busy().swap_remove(0).2;
-        let Doing::Working(Activity::Prompt(backend)) = doing else { panic!("{doing:?}") };
+        let activity = view.busy().swap_remove(0).2;
+        let AgentActivity::Working(TurnActivity::Prompt(backend)) = activity else {
+            panic!("{activity:?}")
+        };
         backend
     };
     assert_eq!(backend(&stage()), Some("claude".into()));

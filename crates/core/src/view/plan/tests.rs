@@ -132,7 +132,7 @@ fn turns_are_listed_with_outcome_or_counted() {
 #[test]
 fn single_backend_is_not_counted_separately() {
     let check = |backends: &[&str], expected: &str| {
-        let prompts: Prompts = backends.iter().map(|name| BackendName::new(*name)).collect();
+        let prompts: PromptCounts = backends.iter().map(|name| BackendName::new(*name)).collect();
         assert_eq!(prompts.describe(BackendLabels::Shown), expected);
         assert_eq!(prompts.describe(BackendLabels::Hidden), backends.len().to_string());
     };

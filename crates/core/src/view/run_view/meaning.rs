@@ -7,7 +7,7 @@
 use crate::agent::Location;
 use crate::budget::{Basis, Charge, Micros};
 use crate::crayfish::call::Output;
-use crate::crayfish::key::Key;
+use crate::crayfish::key::StepKey;
 use crate::crayfish::problem::Problem;
 use crate::crayfish::state::StepEvent;
 use crate::crayfish::stored::Stored;
@@ -21,7 +21,9 @@ use crate::value::Value;
 
 use crate::view::attempt::{Attempt, CallerAnswer, End, How, Sent};
 use crate::view::summary::{AnsweredQuestion, StepAttempt};
-use crate::view::view_event::{AgentPlace, AttemptCause, Bill, JoinCounts, RetryLimit, ViewEvent};
+use crate::view::view_event::{
+    AgentCost, AgentPlace, AttemptCause, JoinCounts, RetryLimit, ViewEvent,
+};
 
 use super::{AgentRow, RunView};
 
@@ -158,8 +160,8 @@ impl RunView {
         self.row(agent).map_or_else(unknown, |row| row.agent_place(agent))
     }
 
-    fn bill(&self, agent: &AgentId) -> Bill {
-        self.row(agent).map_or(Bill { cost: None, backend: None }, AgentRow::bill)
+    fn bill(&self, agent: &AgentId) -> AgentCost {
+        self.row(agent).map_or(AgentCost { cost: None, backend: None }, AgentRow::bill)
     }
 
     fn warned(&self, agent: Option<&AgentId>, warning: &Warning) -> ViewEvent {
@@ -241,7 +243,7 @@ impl RunView {
     fn refused(
         &self,
         agent: &AgentId,
-        key: &Key,
+        key: &StepKey,
         attempt: u32,
         errors: &[Problem],
     ) -> Option<ViewEvent> {

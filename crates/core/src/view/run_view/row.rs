@@ -11,7 +11,7 @@ use crate::agent::{
 };
 use crate::crayfish::state::{Branch, StepEvent};
 use crate::extension::Extension;
-use crate::failure::Failure;
+use crate::failure::AgentFailure;
 use crate::few::Few;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::protocol::{Notice, Question};
@@ -24,7 +24,7 @@ use crate::value::Value;
 use crate::view::attempt::{Attempt, Sent};
 use crate::view::place::of_branch;
 use crate::view::summary::{AgentSummary, PendingCall, charged};
-use crate::view::view_event::{AgentPlace, Bill};
+use crate::view::view_event::{AgentCost, AgentPlace};
 use crate::view::words::preview;
 
 use super::branch;
@@ -39,7 +39,7 @@ pub struct AgentRow {
     pub summary: AgentSummary,
     /// The number of the visit, counted over all states of the agent; 0 before the first.
     pub visit: u32,
-    pub doing: Doing,
+    pub activity: AgentActivity,
     /// The attempt in flight.
     pub attempt: Option<Attempt>,
     /// The conversation that its next prompt continues.
@@ -65,7 +65,7 @@ pub struct AgentRow {
     /// Whether it is being cancelled.
     pub cancelling: bool,
     /// Why it failed; `None` if it is live.
-    pub failure: Option<Failure>,
+    pub failure: Option<AgentFailure>,
     /// The prompt of its turn.
     pub(super) sent: Sent,
     /// Whether its turn waits for a new budget share. Whether the turn gets one is not decided yet:
@@ -96,7 +96,7 @@ impl OpenQuestion {
 
 /// Whether an agent can continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum RowStatus {
     Live,
     /// Its fork waits until workers end.
     Held,
@@ -111,10 +111,9 @@ pub enum Standing {
     Failed,
 }
 
-/// The activity of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Doing {
-    Working(Activity),
+pub enum AgentActivity {
+    Working(TurnActivity),
     Waiting(Wait),
     Queued,
     /// Its turn was in flight when the owner of the run died.
@@ -125,7 +124,7 @@ pub enum Doing {
 
 /// The known activity of a turn in flight.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Activity {
+pub enum TurnActivity {
     Script,
     /// A client answers a prompt; its backend, if texts name backends.
     Prompt(Option<BackendName>),
@@ -179,7 +178,7 @@ impl AgentRow {
             cwd: cwd.to_owned(),
             summary: AgentSummary::spawned(at, parent),
             visit: 0,
-            doing: Doing::Nothing,
+            activity: AgentActivity::Nothing,
             attempt: None,
             conversation: Session::Fresh,
             stack: Vec::new(),
@@ -212,7 +211,7 @@ impl AgentRow {
             cwd: agent.cwd.clone(),
             summary,
             visit: agent.visit.number,
-            doing: Doing::Nothing,
+            activity: AgentActivity::Nothing,
             attempt: None,
             conversation: agent.session.clone(),
             stack: agent.stack.clone(),
@@ -253,7 +252,7 @@ impl AgentRow {
                 turn.phase == TurnPhase::Queued && turn.notice == Some(Notice::NewShare)
             }),
         };
-        row.doing = row.doing_now(agent, scheduler, asking);
+        row.activity = row.activity_now(agent, scheduler, asking);
         if let Some(turn) = turn
             && let TurnPhase::Running { share } = turn.phase
         {
@@ -264,33 +263,37 @@ impl AgentRow {
         row
     }
 
-    fn doing_now(
+    fn activity_now(
         &self,
         agent: &Agent,
         scheduler: &Scheduler,
         asking: &BTreeSet<&AgentId>,
-    ) -> Doing {
+    ) -> AgentActivity {
         let turn = scheduler.turns.get(&agent.id);
         match (&agent.status, turn.map(|turn| &turn.phase)) {
-            (AgentStatus::Held(_), _) => Doing::Waiting(Wait::Workers),
-            (AgentStatus::Parked(parked), _) => Doing::Waiting(Wait::of(parked)),
+            (AgentStatus::Held(_), _) => AgentActivity::Waiting(Wait::Workers),
+            (AgentStatus::Parked(parked), _) => AgentActivity::Waiting(Wait::of(parked)),
             (AgentStatus::Joining(Joining { kept, until }), _) => {
-                Doing::Waiting(Wait::Join { until: *until, then: kept.target().to_owned() })
+                AgentActivity::Waiting(Wait::Join { until: *until, then: kept.target().to_owned() })
             }
-            (AgentStatus::Asking(Asking { answer: None, .. }), _) => Doing::Waiting(Wait::Answer),
-            (AgentStatus::Asking(_), _) => Doing::Nothing,
+            (AgentStatus::Asking(Asking { answer: None, .. }), _) => AgentActivity::Waiting(Wait::Answer),
+            (AgentStatus::Asking(_), _) => AgentActivity::Nothing,
             (AgentStatus::Cancelling(_), Some(TurnPhase::Running { .. })) => {
-                Doing::Working(self.work())
+                AgentActivity::Working(self.work())
             }
-            (AgentStatus::Cancelling(_), _) => Doing::Nothing,
-            (AgentStatus::Live, _) if asking.contains(&agent.id) => Doing::Waiting(Wait::Answer),
-            (AgentStatus::Live, Some(TurnPhase::Queued)) => Doing::Queued,
-            (AgentStatus::Live, Some(TurnPhase::Running { .. })) => Doing::Working(self.work()),
+            (AgentStatus::Cancelling(_), _) => AgentActivity::Nothing,
+            (AgentStatus::Live, _) if asking.contains(&agent.id) => {
+                AgentActivity::Waiting(Wait::Answer)
+            }
+            (AgentStatus::Live, Some(TurnPhase::Queued)) => AgentActivity::Queued,
+            (AgentStatus::Live, Some(TurnPhase::Running { .. })) => {
+                AgentActivity::Working(self.work())
+            }
             (AgentStatus::Live, Some(TurnPhase::Retrying { until })) => {
-                Doing::Waiting(Wait::Retry(*until))
+                AgentActivity::Waiting(Wait::Retry(*until))
             }
             (AgentStatus::Live, Some(TurnPhase::Idle) | None) | (AgentStatus::Failed { .. }, _) => {
-                Doing::Nothing
+                AgentActivity::Nothing
             }
         }
     }
@@ -337,15 +340,15 @@ impl AgentRow {
         (!attributes.is_empty()).then(|| attributes.join(" "))
     }
 
-    pub const fn standing(&self) -> Standing {
-        match (&self.failure, &self.doing) {
-            (Some(_), _) => Standing::Failed,
-            (None, _) if self.cancelling => Standing::Cancelling,
-            (None, Doing::Waiting(Wait::Join { .. })) => Standing::Joining,
-            (None, _) if self.question.is_some() => Standing::Asking,
-            (None, Doing::Waiting(Wait::Workers)) => Standing::Held,
-            (None, Doing::Waiting(Wait::Time { .. })) => Standing::Parked,
-            (None, _) => Standing::Live,
+    pub const fn status(&self) -> RowStatus {
+        match (&self.failure, &self.activity) {
+            (Some(_), _) => RowStatus::Failed,
+            (None, _) if self.cancelling => RowStatus::Cancelling,
+            (None, AgentActivity::Waiting(Wait::Join { .. })) => RowStatus::Joining,
+            (None, _) if self.question.is_some() => RowStatus::Asking,
+            (None, AgentActivity::Waiting(Wait::Workers)) => RowStatus::Held,
+            (None, AgentActivity::Waiting(Wait::Time { .. })) => RowStatus::Parked,
+            (None, _) => RowStatus::Live,
         }
     }
 
@@ -359,11 +362,11 @@ impl AgentRow {
     }
 
     /// Returns the work of a turn that starts now.
-    pub(super) fn work(&self) -> Activity {
+    pub(super) fn work(&self) -> TurnActivity {
         match (self.backend(), self.sent) {
-            (None, _) => Activity::Script,
-            (Some(_), Sent::Body) => Activity::Prompt(None),
-            (Some(_), Sent::Reminder) => Activity::Reminder,
+            (None, _) => TurnActivity::Script,
+            (Some(_), Sent::Body) => TurnActivity::Prompt(None),
+            (Some(_), Sent::Reminder) => TurnActivity::Reminder,
         }
     }
 
@@ -384,8 +387,8 @@ impl AgentRow {
         }
     }
 
-    pub(super) fn bill(&self) -> Bill {
-        Bill { cost: self.summary.bill, backend: self.summary.asked.clone() }
+    pub(super) fn bill(&self) -> AgentCost {
+        AgentCost { cost: self.summary.bill, backend: self.summary.asked.clone() }
     }
 
     pub(super) fn agent_place(&self, agent: &AgentId) -> AgentPlace {
@@ -404,8 +407,8 @@ impl AgentRow {
         if let Event::Stepped { event, .. } = event {
             branch::note(&mut self.branch, event);
         }
-        if let Some(doing) = self.next_doing(event) {
-            self.doing = doing;
+        if let Some(activity) = self.next_activity(event) {
+            self.activity = activity;
         }
     }
 
@@ -445,7 +448,7 @@ impl AgentRow {
             if let Some(group) = &mut self.group {
                 group.over = Some(*end);
             }
-            if let Doing::Waiting(Wait::Join { until, .. }) = &mut self.doing {
+            if let AgentActivity::Waiting(Wait::Join { until, .. }) = &mut self.activity {
                 *until = None;
             }
         } else if let Event::Joined { .. } = event {
@@ -484,36 +487,39 @@ impl AgentRow {
     }
 
     /// Returns the activity that begins with an event.
-    fn next_doing(&self, event: &Event) -> Option<Doing> {
+    fn next_activity(&self, event: &Event) -> Option<AgentActivity> {
         if let Event::AgentHeld { .. } = event {
-            Some(Doing::Waiting(Wait::Workers))
+            Some(AgentActivity::Waiting(Wait::Workers))
         } else if let Event::AgentWaits { kept, until, .. } = event {
-            Some(Doing::Waiting(Wait::until(*until, kept)))
+            Some(AgentActivity::Waiting(Wait::until(*until, kept)))
         } else if let Event::AgentJoins { kept, until, .. } = event {
-            Some(Doing::Waiting(Wait::Join { until: *until, then: kept.target().to_owned() }))
+            Some(AgentActivity::Waiting(Wait::Join {
+                until: *until,
+                then: kept.target().to_owned(),
+            }))
         } else if let Event::Asked { .. } = event {
-            Some(Doing::Waiting(Wait::Answer))
+            Some(AgentActivity::Waiting(Wait::Answer))
         } else if let Event::RetryAt { until, .. } = event {
-            Some(Doing::Waiting(Wait::Retry(*until)))
+            Some(AgentActivity::Waiting(Wait::Retry(*until)))
         } else if let Event::TurnQueued { .. } | Event::TurnRequeued { .. } = event {
-            Some(Doing::Queued)
+            Some(AgentActivity::Queued)
         } else if let Event::TurnStarted { .. } = event {
-            Some(Doing::Working(self.work()))
+            Some(AgentActivity::Working(self.work()))
         } else if let Event::AgentFailed { .. }
         | Event::AgentRevived { .. }
         | Event::AskAnswered { .. }
         | Event::AskExpired { .. } = event
         {
-            Some(Doing::Nothing)
+            Some(AgentActivity::Nothing)
         } else {
             // A transition that was kept is taken now; its next visit follows.
             let is_released = matches!(event, Event::Moved { .. })
                 && matches!(
-                    self.doing,
-                    Doing::Waiting(Wait::Workers | Wait::Time { .. } | Wait::Join { .. })
+                    self.activity,
+                    AgentActivity::Waiting(Wait::Workers | Wait::Time { .. } | Wait::Join { .. })
                 );
             let is_over = is_released || charged(event).is_some() || is_beginning(event);
-            is_over.then_some(Doing::Nothing)
+            is_over.then_some(AgentActivity::Nothing)
         }
     }
 }

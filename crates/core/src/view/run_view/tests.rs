@@ -24,9 +24,9 @@ fn view(play: &Play) -> RunView {
 
 /// Returns rows such as `main A.md #1 Working(Prompt(None)) $0.00`.
 fn shown(live: &RunView) -> Vec<String> {
-    let row = |(agent, row, doing): (&AgentId, &AgentRow, Doing)| {
+    let row = |(agent, row, activity): (&AgentId, &AgentRow, AgentActivity)| {
         let (state, visit) = row.place().expect("a busy agent has a place");
-        format!("{agent} {state} #{visit} {doing:?} {}", row.summary.spent)
+        format!("{agent} {state} #{visit} {activity:?} {}", row.summary.spent)
     };
     live.busy().into_iter().map(row).collect()
 }
@@ -110,8 +110,12 @@ fn agents_of_a_dead_owner_do_not_work() {
     let left = driven.without_owner();
     assert_eq!((tally(&left), left.tally().interrupted), ((0, 1, 0), 3));
     assert_eq!(shown(&left), [""; 0]);
-    let doing: Vec<Doing> = left.by_age().into_iter().map(|(_, row)| left.doing(row)).collect();
-    assert_eq!(doing.iter().filter(|doing| **doing == Doing::Interrupted).count(), 3);
+    let activity: Vec<AgentActivity> =
+        left.by_age().into_iter().map(|(_, row)| left.activity(row)).collect();
+    assert_eq!(
+        activity.iter().filter(|activity| **activity == AgentActivity::Interrupted).count(),
+        3
+    );
 }
 
 #[test]

@@ -4,14 +4,14 @@ use insta::assert_snapshot;
 
 use super::{auth, quota};
 use crate::decide::tests::play::usd;
-use crate::failure::{Clock, Failure, TurnFailure};
+use crate::failure::{AgentFailure, Clock, TurnFailure};
 use crate::protocol::{Fault, TagName, Untagged};
 use crate::time::Span;
 
 /// Returns the failure of an agent that wrote no tag.
-fn no_tag(stderr: &str, accepted: &[&str]) -> Failure {
+fn no_tag(stderr: &str, accepted: &[&str]) -> AgentFailure {
     let untagged = Untagged { last_line: "Done.".into(), ..Untagged::default() };
-    Failure::Protocol {
+    AgentFailure::Protocol {
         fault: Box::new(Fault::NoTag(untagged)),
         stderr: stderr.into(),
         accepted: accepted.iter().map(|tag| (*tag).to_owned()).collect(),
@@ -19,8 +19,8 @@ fn no_tag(stderr: &str, accepted: &[&str]) -> Failure {
 }
 
 /// Returns one failure of each kind, and several where the words differ.
-fn failures() -> Vec<Failure> {
-    let turn = |failure| Failure::Turn(failure);
+fn failures() -> Vec<AgentFailure> {
+    let turn = |failure| AgentFailure::Turn(failure);
     let timeout = |clock| turn(TurnFailure::Timeout { clock, after: Span::minutes(30) });
     let script = |stderr: &str| TurnFailure::Script {
         status: "signal 9".into(),
@@ -52,15 +52,15 @@ fn failures() -> Vec<Failure> {
         no_tag("", &[]),
         no_tag("", &["<goto>A</goto>", "<result>TEXT</result>"]),
         no_tag("oh", &[]),
-        Failure::Visits { state: "A.md".into(), limit: 2 },
-        Failure::VisitBudget { budget: usd("0.50") },
-        Failure::TooManyAgents { asked: 9, limit: 3 },
-        Failure::HeldForGood { limit: 3 },
-        Failure::TooDeep { parent: "main_w1".into() },
-        Failure::Crashes { count: 5 },
-        Failure::InterruptedScript,
-        Failure::Denied { tools: vec!["Bash".into(), "Write".into()] },
-        Failure::Unanswered,
+        AgentFailure::Visits { state: "A.md".into(), limit: 2 },
+        AgentFailure::VisitBudget { budget: usd("0.50") },
+        AgentFailure::TooManyAgents { asked: 9, limit: 3 },
+        AgentFailure::HeldForGood { limit: 3 },
+        AgentFailure::TooDeep { parent: "main_w1".into() },
+        AgentFailure::Crashes { count: 5 },
+        AgentFailure::InterruptedScript,
+        AgentFailure::Denied { tools: vec!["Bash".into(), "Write".into()] },
+        AgentFailure::Unanswered,
     ]
 }
 

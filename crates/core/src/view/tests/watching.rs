@@ -6,25 +6,25 @@ use std::path::Path;
 
 use crate::agent::AgentStatus;
 use crate::run::{Event, Record, Run, apply};
-use crate::view::run_view::Standing;
-use crate::view::{Audience, BackendLabels, Ledger, Line, RunView, answering, place, words};
+use crate::view::run_view::RowStatus;
+use crate::view::{Audience, BackendLabels, Ledger, LogLine, RunView, answering, place, words};
 
 fn events(record: &Record) -> impl Iterator<Item = &Event> {
     record.steps.iter().flat_map(|step| &step.events)
 }
 
 /// Returns the lines of a record as they are printed live.
-fn live_lines(view: &mut RunView, record: &Record) -> Vec<Line> {
+fn live_lines(view: &mut RunView, record: &Record) -> Vec<LogLine> {
     let line =
         |event| words(&view.note(record.at, event)?, view.naming(), |at| at.to_string())?.live();
     events(record).filter_map(line).collect()
 }
 
 /// Returns the lines of `show`, without those that only readers of a past run get.
-fn lines_of_show(view: &mut RunView, record: &Record, naming: BackendLabels) -> Vec<Line> {
+fn lines_of_show(view: &mut RunView, record: &Record, naming: BackendLabels) -> Vec<LogLine> {
     let line = |event| words(&view.note(record.at, event)?, naming, |at| at.to_string());
     let lines = events(record).filter_map(line);
-    lines.filter(|line| line.audience != Audience::HistoryOnly).filter_map(Line::live).collect()
+    lines.filter(|line| line.audience != Audience::HistoryOnly).filter_map(LogLine::live).collect()
 }
 
 /// Returns every journal fixture, by name.
@@ -73,15 +73,15 @@ fn check_rows(run: &Run, view: &RunView, context: &str) {
         let known = (place(run, agent), answering(run, agent), agent.stack.len());
         assert_eq!(shown, known, "{context}, {id}");
         assert!(row.frames().all(|(_, call)| call.is_some()), "{context}, {id}");
-        let standing = match agent.status {
-            AgentStatus::Live => Standing::Live,
-            AgentStatus::Held(_) => Standing::Held,
-            AgentStatus::Parked(_) => Standing::Parked,
-            AgentStatus::Joining(_) => Standing::Joining,
-            AgentStatus::Cancelling(_) => Standing::Cancelling,
-            AgentStatus::Failed { .. } => Standing::Failed,
+        let status = match agent.status {
+            AgentStatus::Live => RowStatus::Live,
+            AgentStatus::Held(_) => RowStatus::Held,
+            AgentStatus::Parked(_) => RowStatus::Parked,
+            AgentStatus::Joining(_) => RowStatus::Joining,
+            AgentStatus::Cancelling(_) => RowStatus::Cancelling,
+            AgentStatus::Failed { .. } => RowStatus::Failed,
         };
-        assert_eq!(row.standing(), standing, "{context}, {id}");
+        assert_eq!(row.status(), status, "{context}, {id}");
     }
 }
 

@@ -15,7 +15,6 @@ const ENTRIES: [&str; 2] = ["1_START", "START"];
 const LISTED: usize = 10;
 
 impl Definition {
-    /// Returns the entry state.
     pub(super) fn entry(&self, start: &EntryPoint) -> Result<StateName, Box<Diagnostic>> {
         match start {
             EntryPoint::State(name) | EntryPoint::Ralph(name) => self

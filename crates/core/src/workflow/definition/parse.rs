@@ -11,17 +11,17 @@ use crate::diagnostic::{Diagnostic, LocationFinder, Severity};
 use crate::ids::StateName;
 use crate::value::Hash;
 
-use super::super::frontmatter::{self, Frontmatter, Key, Mention, Role};
+use super::super::frontmatter::{self, Frontmatter, FrontmatterKey, Mention, Role};
 use super::super::name::{Unresolved, check_name};
 use super::{Definition, EntryPoint, Parsed, Reachability, SourceFile, State, ralph, steps};
 use crate::extension::{Extension, is_state};
-use crate::extension::{Kind, Platform};
+use crate::extension::{Platform, StateKind};
 
 /// The findings about a state while it is parsed.
 #[derive(Default)]
 struct Notes {
     mentions: Vec<Mention>,
-    keys: Vec<Key>,
+    keys: Vec<FrontmatterKey>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -174,10 +174,10 @@ fn unusable(name: &str) -> Option<Diagnostic> {
 fn read(file: SourceFile) -> (State, Notes) {
     // The caller passes only states, which have a supported extension, so the default is never
     // used.
-    let kind = Extension::of(&file.name).map_or(Kind::Script, Extension::kind);
+    let kind = Extension::of(&file.name).map_or(StateKind::Script, Extension::kind);
     let (front, body, notes) = match kind {
-        Kind::Prompt => prompt(&file.bytes),
-        Kind::Script => (Frontmatter::default(), "".into(), Notes::default()),
+        StateKind::Prompt => prompt(&file.bytes),
+        StateKind::Script => (Frontmatter::default(), "".into(), Notes::default()),
     };
     let state = State {
         name: StateName::new(file.name.as_str()),

@@ -2,11 +2,15 @@
 
 use crate::diagnostic::{Diagnostic, Remedy};
 
-use super::super::frontmatter::{Frontmatter, Key, OnDenied};
+use super::super::frontmatter::{Frontmatter, FrontmatterKey, OnDenied};
 use super::super::policy::Policy;
 
 /// Removes the keys without effect, and returns a warning for each.
-pub(super) fn repeat(front: &mut Frontmatter, keys: &[Key], text: &str) -> Vec<Diagnostic> {
+pub(super) fn repeat(
+    front: &mut Frontmatter,
+    keys: &[FrontmatterKey],
+    text: &str,
+) -> Vec<Diagnostic> {
     let reminds = front.on_denied == OnDenied::Remind;
     let without_effect = keys.iter().filter(|key| match key.name.as_str() {
         "allowed_tags" | "allowed_targets" | "allowed_transitions" | "max_visits" | "then" => true,
@@ -25,7 +29,7 @@ pub(super) fn repeat(front: &mut Frontmatter, keys: &[Key], text: &str) -> Vec<D
     warnings
 }
 
-fn warning(key: &Key) -> Diagnostic {
+fn warning(key: &FrontmatterKey) -> Diagnostic {
     let name = &key.name;
     let warning = |message: String| Diagnostic::warning("not-for-ralph", message);
     match name.as_str() {

@@ -10,7 +10,7 @@ use crate::ids::StateName;
 
 use super::super::frontmatter::{self, Role};
 use super::{Definition, State};
-use crate::extension::Kind;
+use crate::extension::StateKind;
 
 /// A definition with its reachable states and its unreadable states.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct Reachability<'a> {
 
 /// The part of a frontmatter that a mistake is about.
 #[derive(Debug, Clone, Copy)]
-pub enum Mark<'a> {
+pub enum FrontmatterPart<'a> {
     /// A key of the frontmatter.
     Key(&'a str),
     /// A name in the policy, and its role.
@@ -73,7 +73,7 @@ impl<'a> Reachability<'a> {
     }
 
     fn is_prompt(&self, state: &State) -> bool {
-        state.kind == Kind::Prompt && !self.broken.contains(&state.name)
+        state.kind == StateKind::Prompt && !self.broken.contains(&state.name)
     }
 
     /// Returns whether a run can reach a state.
@@ -99,13 +99,20 @@ impl<'a> Reachability<'a> {
 
     /// Attaches a diagnostic to a part of a state's frontmatter.
     #[must_use]
-    pub fn marked(&self, diagnostic: Diagnostic, state: &State, mark: Mark<'_>) -> Diagnostic {
+    pub fn marked(
+        &self,
+        diagnostic: Diagnostic,
+        state: &State,
+        mark: FrontmatterPart<'_>,
+    ) -> Diagnostic {
         let text = String::from_utf8_lossy(&state.source.bytes);
         // Parsed again, because the definition does not keep spans: only rare mistakes need them.
         let prompt = frontmatter::parse(&text);
         let span = match mark {
-            Mark::Key(name) => prompt.keys.iter().find(|key| key.name == name).map(|key| &key.span),
-            Mark::Name(role, name) => {
+            FrontmatterPart::Key(name) => {
+                prompt.keys.iter().find(|key| key.name == name).map(|key| &key.span)
+            }
+            FrontmatterPart::Name(role, name) => {
                 let is_meant =
                     |mention: &&frontmatter::Mention| mention.role == role && mention.name == name;
                 prompt.mentions.iter().find(is_meant).map(|mention| &mention.span)

@@ -13,7 +13,7 @@ use crate::ids::StateName;
 use crate::value::Hash;
 
 use super::{Definition, Parsed, SourceFile, State};
-use crate::extension::{Kind, Platform};
+use crate::extension::{Platform, StateKind};
 
 /// The name of the only file.
 pub const FILE: &str = "flow.json";
@@ -47,7 +47,7 @@ fn asking(document: &Document) -> Vec<State> {
     let nothing: Arc<[u8]> = [].into();
     let prompt = |step: &crayfish::Step| State {
         name: StateName::new(step.id.as_str()),
-        kind: Kind::Prompt,
+        kind: StateKind::Prompt,
         front: Arc::default(),
         body: "".into(),
         source: SourceFile { name: FILE.to_owned(), bytes: nothing.clone(), executable: false },

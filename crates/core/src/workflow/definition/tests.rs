@@ -112,7 +112,7 @@ fn state_keeps_its_file_and_body() {
     let definition = parse(vec![file("START.md", text)]).unwrap().definition;
     let expected = State {
         name: "START.md".into(),
-        kind: Kind::Prompt,
+        kind: StateKind::Prompt,
         front: Frontmatter { model: Some("opus".into()), ..Frontmatter::default() }.into(),
         body: "Do it.\n".into(),
         source: file("START.md", text),

@@ -12,7 +12,7 @@ use crate::ids::BackendName;
 use crate::time::Span;
 
 use super::reader::{Entry, Reader};
-use super::{Frontmatter, Key, OnDenied, Role};
+use super::{Frontmatter, FrontmatterKey, OnDenied, Role};
 use crate::text::nearest;
 use crate::yaml::{self, Content, Node};
 
@@ -70,7 +70,7 @@ impl Reader<'_> {
         };
         let entries = self.entries("the frontmatter", &root).unwrap_or_default();
         for entry in &entries {
-            self.keys.push(Key { name: entry.key.to_owned(), span: entry.span.clone() });
+            self.keys.push(FrontmatterKey { name: entry.key.to_owned(), span: entry.span.clone() });
             self.key(entry, &mut front);
         }
         self.check_together(&entries, &front);

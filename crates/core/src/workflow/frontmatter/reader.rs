@@ -10,7 +10,7 @@ use std::rc::Rc;
 use crate::diagnostic::{Diagnostic, LocationFinder};
 
 use super::super::name::{Unresolved, check_name};
-use super::{Key, Mention, Role, UNKNOWN_KEY};
+use super::{FrontmatterKey, Mention, Role, UNKNOWN_KEY};
 use crate::text::nearest;
 use crate::yaml::{Content, Node};
 
@@ -19,7 +19,7 @@ pub(super) struct Reader<'t> {
     text: &'t str,
     places: LocationFinder<'t>,
     pub(super) mentions: Vec<Mention>,
-    pub(super) keys: Vec<Key>,
+    pub(super) keys: Vec<FrontmatterKey>,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 

@@ -13,7 +13,7 @@ use crate::protocol::ResultStatus;
 use crate::text::nearest;
 use crate::value::{BlobRef, Value};
 
-use super::{Rendered, render};
+use super::{RenderedText, render};
 
 /// Names that every visit binds, so a variable of that name would have no effect.
 pub const BUILT_IN: [&str; 9] = [
@@ -90,7 +90,7 @@ impl<'a> Bindings<'a> {
         &self,
         body: &str,
         load: &mut dyn FnMut(&BlobRef) -> Result<String, E>,
-    ) -> Result<Rendered, E> {
+    ) -> Result<RenderedText, E> {
         // A prompt may name a stored result many times, and each load reads and verifies a file.
         let mut loaded: BTreeMap<&BlobRef, Cow<'a, str>> = BTreeMap::new();
         let mut failure = None;

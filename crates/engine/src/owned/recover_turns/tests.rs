@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use raymond_backends::contract::{AnswerFuture, AttachResult, Backend, Request, TurnObserver};
+use raymond_backends::contract::{
+    AnswerFuture, AttachResult, Backend, PromptRequest, TurnObserver,
+};
 use raymond_core::capability::Capability;
 use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::ids::BackendName;
 use raymond_core::run::outcome::{Finished, Outcome, Reply};
-use raymond_core::run::program::Answers;
+use raymond_core::run::program::AnswerSource;
 use raymond_core::run::{Program, Settings};
 use raymond_core::workflow::definition::steps::{FILE, pinned};
 use raymond_core::workflow::{Definition, EntryPoint, SourceFile};
@@ -20,7 +22,7 @@ use crate::driver::{Driver, RecordOnly};
 use crate::launch::Launch;
 use crate::pin::PLATFORM;
 use crate::prepare::Prepared;
-use crate::scope::{LoadedScope, Origin};
+use crate::scope::{LoadedScope, ScopeOrigin};
 
 /// A client that had said this when its owner died.
 struct Said(&'static str);
@@ -34,7 +36,7 @@ impl Backend for Said {
         &[]
     }
 
-    fn answer(&self, _: Request, _: TurnObserver) -> AnswerFuture<'_> {
+    fn answer(&self, _: PromptRequest, _: TurnObserver) -> AnswerFuture<'_> {
         unreachable!("it had answered already")
     }
 
@@ -60,7 +62,7 @@ fn started(step: &Json) -> OwnedRun {
     let definition =
         Definition::parse(files.clone(), &EntryPoint::Steps, PLATFORM).unwrap().definition;
     let (scope, start, warnings) = (PathBuf::from("/flow.json"), EntryPoint::Steps, Vec::new());
-    let loaded = LoadedScope { scope, start, files, origin: Origin::Directory, warnings };
+    let loaded = LoadedScope { scope, start, files, origin: ScopeOrigin::Directory, warnings };
     let prepared = Prepared { loaded, definition, warnings: Vec::new() };
     let project =
         Project { disk: Arc::new(Memory::new(0)), root: Root::in_directory(Path::new("/")) };
@@ -71,7 +73,7 @@ fn started(step: &Json) -> OwnedRun {
         workflow: "/flow.json".to_owned(),
         cwd: "/".to_owned(),
         input: None,
-        program: Program::steps_of(Answers::Backend),
+        program: Program::steps_of(AnswerSource::Backend),
         settings,
     };
     let (owned, start) = OwnedRun::create(&project, prepared, launch).unwrap();
@@ -129,7 +131,7 @@ impl Backend for Illegible {
         &[]
     }
 
-    fn answer(&self, _: Request, _: TurnObserver) -> AnswerFuture<'_> {
+    fn answer(&self, _: PromptRequest, _: TurnObserver) -> AnswerFuture<'_> {
         unreachable!("it may have answered already")
     }
 

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use raymond_store::disk::{Disk, Handle, Memory, Metadata, Open};
-use raymond_store::host::{Host as _, Process};
+use raymond_store::disk::{Disk, Handle, Memory, Metadata, OpenMode};
+use raymond_store::host::{Host as _, ProcessIdentity};
 use raymond_store::lock::Claim;
 
 use super::*;
@@ -34,10 +34,10 @@ impl Contended {
 }
 
 impl Disk for Contended {
-    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
+    fn open(&self, path: &Path, how: OpenMode) -> io::Result<Box<dyn Handle>> {
         match how {
-            Open::Create if path == self.lock => self.take(),
-            Open::Read if path == self.lock => *self.held.lock().unwrap() = None,
+            OpenMode::Create if path == self.lock => self.take(),
+            OpenMode::Read if path == self.lock => *self.held.lock().unwrap() = None,
             _ => {}
         }
         self.memory.open(path, how)
@@ -85,10 +85,10 @@ async fn stop_tries_two_seconds_to_become_owner() {
 }
 
 /// The lock as a process leaves it that holds it.
-fn held_by(setup: &TestRun, process: Process) {
+fn held_by(setup: &TestRun, process: ProcessIdentity) {
     let owner = Owner { process, since: 0, version: "1".to_owned() };
     let path = setup.project.paths(&TestRun::run()).lock;
-    let mut file = setup.project.disk.open(&path, Open::Create).unwrap();
+    let mut file = setup.project.disk.open(&path, OpenMode::Create).unwrap();
     file.write_at(0, &serde_json::to_vec(&owner).unwrap()).unwrap();
 }
 
@@ -102,7 +102,7 @@ async fn wait_ignores_suspended_owner_of_ended_run() {
     let mut child = std::process::Command::new("sleep").arg("300").spawn().unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
     let started = stat.rsplit(") ").next().unwrap().split(' ').nth(19).unwrap().parse().unwrap();
-    let process = Process { pid: child.id(), started, ..ThisHost.me() };
+    let process = ProcessIdentity { pid: child.id(), started, ..ThisHost.me() };
     kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
     while ThisHost.life(&process) != Life::Suspended {
         std::thread::yield_now();

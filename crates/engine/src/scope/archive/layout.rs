@@ -9,7 +9,7 @@ const LONGEST_NAME: usize = 255;
 
 /// The layout of the entries so far.
 #[derive(Default)]
-pub(super) struct Layout {
+pub(super) struct ArchiveLayout {
     /// The first entry and its folder.
     first: Option<(String, Option<String>)>,
     /// Paths in lower case, and as they were written: some file systems ignore case.
@@ -17,7 +17,7 @@ pub(super) struct Layout {
     has_files: bool,
 }
 
-impl Layout {
+impl ArchiveLayout {
     /// Returns the name of a file without its folder, or `None` for a folder. The caller has
     /// checked the path.
     pub(super) fn place(&mut self, path: &str) -> Result<Option<String>, ArchiveError> {
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     fn place(paths: &[&str]) -> Result<Vec<String>, String> {
-        let mut layout = Layout::default();
+        let mut layout = ArchiveLayout::default();
         let mut names = Vec::new();
         for path in paths {
             let placed = check_path(path).and_then(|()| layout.place(path));

@@ -86,7 +86,7 @@ fn an_archive_is_flat_or_has_one_folder() {
                 file("START.md", &b"go ".repeat(1000), false),
                 file("run.sh", b"true", true),
             ],
-            origin: Origin::Archive,
+            origin: ScopeOrigin::Archive,
             warnings: vec![],
         }
     );

@@ -32,7 +32,7 @@ impl DiskFault {
 
 /// One call of the port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub struct DiskCall {
     /// The number of the call, from 0.
     pub number: u64,
     pub operation: Operation,

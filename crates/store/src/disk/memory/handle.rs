@@ -8,7 +8,7 @@ use super::fault::{DiskFault, Operation};
 use super::inode::Inode;
 use super::tree::Entry;
 use super::{InodeNumber, Machine, Memory};
-use crate::disk::{Handle, Open};
+use crate::disk::{Handle, OpenMode};
 
 #[derive(Debug)]
 pub(super) struct OpenFile {
@@ -16,14 +16,14 @@ pub(super) struct OpenFile {
     pub(super) path: PathBuf,
     pub(super) inode: InodeNumber,
     pub(super) id: u64,
-    pub(super) how: Open,
+    pub(super) how: OpenMode,
 }
 
 impl OpenFile {
     fn writable(&self) -> io::Result<()> {
         match self.how {
-            Open::Read => Err(io::Error::other("the file was opened to read")),
-            Open::Write | Open::New | Open::Create => Ok(()),
+            OpenMode::Read => Err(io::Error::other("the file was opened to read")),
+            OpenMode::Write | OpenMode::New | OpenMode::Create => Ok(()),
         }
     }
 

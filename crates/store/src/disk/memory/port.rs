@@ -8,18 +8,22 @@ use super::Memory;
 use super::fault::{DiskFault, Operation};
 use super::handle::OpenFile;
 use super::tree::Entry;
-use crate::disk::{Disk, Handle, Metadata, Open};
-use crate::host::{Host, Life, Process};
+use crate::disk::{Disk, Handle, Metadata, OpenMode};
+use crate::host::{Host, Life, ProcessIdentity};
 
 impl Disk for Memory {
-    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
+    fn open(&self, path: &Path, how: OpenMode) -> io::Result<Box<dyn Handle>> {
         let (mut machine, _) = self.enter(Operation::Open, path)?;
         let inode = match (machine.tree.find(path), how) {
             (Some(Entry::Directory), _) => return Err(io::ErrorKind::IsADirectory.into()),
-            (Some(Entry::File(_)), Open::New) => return Err(io::ErrorKind::AlreadyExists.into()),
-            (Some(Entry::File(number)), Open::Read | Open::Write | Open::Create) => number,
-            (None, Open::New | Open::Create) => machine.create(path)?,
-            (None, Open::Read | Open::Write) => return Err(io::ErrorKind::NotFound.into()),
+            (Some(Entry::File(_)), OpenMode::New) => {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            (Some(Entry::File(number)), OpenMode::Read | OpenMode::Write | OpenMode::Create) => {
+                number
+            }
+            (None, OpenMode::New | OpenMode::Create) => machine.create(path)?,
+            (None, OpenMode::Read | OpenMode::Write) => return Err(io::ErrorKind::NotFound.into()),
         };
         let id = machine.next_handle;
         machine.next_handle += 1;
@@ -70,9 +74,9 @@ impl Disk for Memory {
 }
 
 impl Host for Memory {
-    fn me(&self) -> Process {
+    fn me(&self) -> ProcessIdentity {
         let machine = self.lock();
-        Process {
+        ProcessIdentity {
             host: machine.processes.get(&self.process).cloned().unwrap_or_default(),
             boot: format!("boot-{}", machine.boots),
             pid: self.process,
@@ -80,7 +84,7 @@ impl Host for Memory {
         }
     }
 
-    fn life(&self, process: &Process) -> Life {
+    fn life(&self, process: &ProcessIdentity) -> Life {
         let me = self.me();
         if process.host != me.host {
             return Life::Elsewhere;

@@ -7,7 +7,7 @@ use super::opening::{self, Broken, Meaning};
 use crate::reference::tags::{MAX_NAME_BYTES, grammar};
 
 /// A tag in the text, its end, and the position where reading continues.
-pub(super) struct Found {
+pub(super) struct FoundTag {
     pub(super) name: TagName,
     end: usize,
     /// The end of the opening.
@@ -17,7 +17,7 @@ pub(super) struct Found {
     pub(super) tag: Option<(Tag, Vec<String>)>,
 }
 
-impl Found {
+impl FoundTag {
     /// A malformed tag with a target: reading continues right after its opening.
     fn malformed(name: TagName, open: usize, end: usize) -> Self {
         Self { name, end, open, resume_at: open, tag: None }
@@ -40,7 +40,7 @@ fn is_margin(rest: &str) -> bool {
 }
 
 /// Returns all tags whose opening is not in code, and whether an opening in code was skipped.
-pub(super) fn outside_code(text: &str, source: Source, code: &[bool]) -> (Vec<Found>, bool) {
+pub(super) fn outside_code(text: &str, source: Source, code: &[bool]) -> (Vec<FoundTag>, bool) {
     let mut found = Vec::new();
     let mut in_code = false;
     let mut at = 0;
@@ -69,7 +69,7 @@ pub(super) fn outside_code(text: &str, source: Source, code: &[bool]) -> (Vec<Fo
 ///
 /// The others are text. Reading continues after the opening if only the last line is wrong,
 /// otherwise one byte further.
-pub(super) fn alone_on_lines(text: &str, source: Source) -> (Vec<Found>, bool) {
+pub(super) fn alone_on_lines(text: &str, source: Source) -> (Vec<FoundTag>, bool) {
     let code = vec![false; text.len()];
     let mut found = Vec::new();
     let mut others = false;
@@ -92,7 +92,7 @@ pub(super) fn alone_on_lines(text: &str, source: Source) -> (Vec<Found>, bool) {
     (found, others)
 }
 
-fn tag_at(text: &str, start: usize, name: TagName, source: Source, code: &[bool]) -> Found {
+fn tag_at(text: &str, start: usize, name: TagName, source: Source, code: &[bool]) -> FoundTag {
     if grammar(name).has_target {
         targeted_at(text, start, name)
     } else {
@@ -102,18 +102,19 @@ fn tag_at(text: &str, start: usize, name: TagName, source: Source, code: &[bool]
 
 /// Reads a tag with a target. A malformed tag covers only its opening; an opening without an end
 /// covers only its name.
-fn targeted_at(text: &str, start: usize, name: TagName) -> Found {
+fn targeted_at(text: &str, start: usize, name: TagName) -> FoundTag {
     let after_name = start + 1 + name.as_str().len();
     let (written, open) = match opening::attributes(text, after_name) {
         Ok(opening) => opening,
         // Nothing after the name is covered, so that a good tag right after it still counts.
-        Err(Broken { end: None }) => return Found::malformed(name, after_name, after_name),
+        Err(Broken { end: None }) => return FoundTag::malformed(name, after_name, after_name),
         Err(Broken { end: Some(open) }) => {
             let end = closed_end(text, open, name).unwrap_or(open);
-            return Found::malformed(name, open, end);
+            return FoundTag::malformed(name, open, end);
         }
     };
-    let malformed = || Found::malformed(name, open, closed_end(text, open, name).unwrap_or(open));
+    let malformed =
+        || FoundTag::malformed(name, open, closed_end(text, open, name).unwrap_or(open));
     let Some((close, end)) = closing_after(text, open, name) else {
         return malformed();
     };
@@ -125,7 +126,7 @@ fn targeted_at(text: &str, start: usize, name: TagName) -> Found {
         return malformed();
     };
     let tag = Tag { name, body: target.to_owned(), attributes: known };
-    Found { name, end, open, resume_at: end, tag: Some((tag, unknown)) }
+    FoundTag { name, end, open, resume_at: end, tag: Some((tag, unknown)) }
 }
 
 /// Reads a tag whose payload is raw text.
@@ -133,7 +134,7 @@ fn targeted_at(text: &str, start: usize, name: TagName) -> Found {
 /// A second opening in the payload, or a second closing after it, makes everything up to that
 /// closing malformed. If the first closing is outside code, later closings in code are text. A
 /// first closing in code may be a quotation, so any later closing makes the result malformed.
-fn payload_at(text: &str, start: usize, name: TagName, source: Source, code: &[bool]) -> Found {
+fn payload_at(text: &str, start: usize, name: TagName, source: Source, code: &[bool]) -> FoundTag {
     let after_name = start + 1 + name.as_str().len();
     let opening = opening::attributes(text, after_name);
     let open = match &opening {
@@ -141,10 +142,10 @@ fn payload_at(text: &str, start: usize, name: TagName, source: Source, code: &[b
         Err(broken) => broken.end.unwrap_or(after_name),
     };
     let Some((close, end)) = closing_after(text, open, name) else {
-        return Found::malformed(name, open, open);
+        return FoundTag::malformed(name, open, open);
     };
     if (open..close).any(|at| opening::name_at(text, at, source) == Some(name)) {
-        return Found::uncertain(name, open, end);
+        return FoundTag::uncertain(name, open, end);
     }
     let mut further = closing_after(text, end, name);
     while let Some((_, after)) = further.filter(|(at, _)| code[*at] && !code[close]) {
@@ -153,7 +154,7 @@ fn payload_at(text: &str, start: usize, name: TagName, source: Source, code: &[b
     if let Some((further, further_end)) = further
         && !(end..further).any(|at| !code[at] && opening::name_at(text, at, source).is_some())
     {
-        return Found::uncertain(name, open, further_end);
+        return FoundTag::uncertain(name, open, further_end);
     }
     let body = &text[open..close];
     let is_question = !body.trim().is_empty() && body.len() <= 64 * 1024;
@@ -163,7 +164,7 @@ fn payload_at(text: &str, start: usize, name: TagName, source: Source, code: &[b
         let tag = Tag { name, body: body.to_owned(), attributes: known };
         (tag, unknown)
     });
-    Found { name, end, open, resume_at: end, tag }
+    FoundTag { name, end, open, resume_at: end, tag }
 }
 
 /// Returns start and end of the next `</name>`, with optional whitespace before its `>`.

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use raymond_core::protocol::{Reading as CoreReading, TagName};
+use raymond_core::protocol::{TagName, TagReading as CoreReading};
 use raymond_core::value::Hash;
 
 use super::super::{Reading, Source, Tag, read};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use raymond_core::agent::SessionPlan;
 use raymond_core::crayfish::document::SessionMode;
-use raymond_core::crayfish::{Key, StepEvent};
+use raymond_core::crayfish::{StepEvent, StepKey};
 use raymond_core::ids::{AgentId, SessionId};
 use raymond_core::run::turn_spec::{PromptSpec, TurnHeader};
 use raymond_core::workflow::Definition;
@@ -19,11 +19,11 @@ pub(super) const MAX_RETRIES: u32 = 4;
 #[derive(Debug, Clone, Default)]
 pub(super) struct TrackedSteps {
     /// Keys with a recorded success.
-    done: BTreeSet<Key>,
+    done: BTreeSet<StepKey>,
     /// Keys with a recorded failure.
-    failed: BTreeSet<Key>,
+    failed: BTreeSet<StepKey>,
     /// The number of the last requested attempt.
-    attempts: BTreeMap<Key, u32>,
+    attempts: BTreeMap<StepKey, u32>,
     /// The sessions that steps share, by label.
     sessions: BTreeMap<String, SessionId>,
 }
@@ -81,7 +81,7 @@ impl Auditor {
     }
 
     /// Checks that a finished step neither runs nor costs money again.
-    pub(super) fn not_done(&self, key: &Key) -> Result<(), Violation> {
+    pub(super) fn not_done(&self, key: &StepKey) -> Result<(), Violation> {
         must!(!self.steps.done.contains(key), "{key} is done, and is done again");
         Ok(())
     }

@@ -7,9 +7,11 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use raymond_core::agent::{AgentStatus, Joining, Parked};
 use raymond_core::clock::OwnerClock;
 use raymond_core::decide::Refusal;
 use raymond_core::ids::{RunId, StateName};
+use raymond_core::protocol::Tag;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::record::FORMAT;
 use raymond_core::run::start::Start;
@@ -236,12 +238,24 @@ impl Host {
             });
             states.filter(|state| !definition.states.contains_key(*state)).count()
         };
+        let waits = |run: &Run| {
+            let kept = run.agents.values().filter_map(|agent| match &agent.status {
+                AgentStatus::Parked(Parked { kept, .. })
+                | AgentStatus::Joining(Joining { kept, .. }) => Some(kept),
+                _ => None,
+            });
+            let mut targets = kept.flat_map(|kept| &kept.tags).flat_map(Tag::kept_targets);
+            targets.any(|target| definition.resolve(target).is_err())
+        };
         let removed = needs(&self.world.borrow().last);
+        let removes_target = waits(&self.world.borrow().last);
         let is_moved = self.changes_backend(&definition);
         let edited = definition.clone();
         let verdicts = self.act(|driver, now| Ok(vec![driver.adopt(now, edited, manifest)?]))?;
         match (verdicts.as_slice(), removed) {
-            ([], _) | ([Ok(())], 0) | ([Err(Refusal::StateGone { .. })], 1..) => Ok(()),
+            ([], _) | ([Err(Refusal::StateGone { .. })], 1..) => Ok(()),
+            ([Ok(())], 0) if !removes_target => Ok(()),
+            ([Err(Refusal::WaitGone { .. })], 0) if removes_target => Ok(()),
             // An agent may still accept the new backend; the auditor checks that when its turn
             // starts.
             ([Err(Refusal::OtherBackend { .. })], 0) if is_moved => Ok(()),

@@ -3,7 +3,7 @@
 use raymond_core::crayfish::call::{Call, Output};
 use raymond_core::crayfish::stored::Stored;
 use raymond_core::crayfish::verdict::Verdict;
-use raymond_core::crayfish::{Key, ask};
+use raymond_core::crayfish::{StepKey, ask};
 use raymond_core::ids::TurnId;
 use raymond_core::protocol::Source;
 use raymond_core::run::outcome::{Outcome, ReadReply};
@@ -53,7 +53,7 @@ impl Host {
     }
 
     /// Returns the caller's output; `None` if it cannot be stored.
-    fn output(&mut self, ask: &TurnId, key: &Key, attempt: u32) -> Option<Output> {
+    fn output(&mut self, ask: &TurnId, key: &StepKey, attempt: u32) -> Option<Output> {
         let request = TurnRequest {
             agent: ask.agent.as_str(),
             state: &key.to_string(),
@@ -91,7 +91,7 @@ impl Host {
         &self,
         run: &Run,
         question: &TurnId,
-        key: &Key,
+        key: &StepKey,
         attempt: u32,
     ) -> Result<(), Violation> {
         let work = self.definition(run).steps.as_deref().zip(run.program.steps());
@@ -105,7 +105,7 @@ impl Host {
 }
 
 /// Returns the key and the attempt of a question.
-fn asked(run: &Run, ask: &TurnId) -> Option<(Key, u32)> {
+fn asked(run: &Run, ask: &TurnId) -> Option<(StepKey, u32)> {
     let key = run.agents.get(&ask.agent)?.visit.location.step()?.clone();
     let attempt = run.program.steps()?.attempts.get(&key).copied()?;
     Some((key, attempt))

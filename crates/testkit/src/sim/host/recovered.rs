@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use raymond_core::crayfish::Key;
+use raymond_core::crayfish::StepKey;
 use raymond_core::run::{Event, Record, Run};
 use raymond_core::value::Value;
 use raymond_engine::driver::Head;
@@ -95,7 +95,7 @@ impl Host {
 /// Reads the results of steps, which decisions need.
 pub(super) fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), Violation> {
     let Some(flow) = run.program.steps_mut() else { return Ok(()) };
-    let unread: Vec<(Key, Value)> =
+    let unread: Vec<(StepKey, Value)> =
         flow.unread().map(|(key, value)| (key.clone(), value.clone())).collect();
     for (key, value) in unread {
         let text = match value {

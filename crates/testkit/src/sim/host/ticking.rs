@@ -1,6 +1,6 @@
 //! The passing of time on a machine: turns end, waits end, and the clock jumps.
 
-use raymond_core::clock::Reading;
+use raymond_core::clock::ClockReading;
 use raymond_core::run::outcome::Outcome;
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::value::INLINE_MAX;
@@ -54,7 +54,7 @@ impl Host {
         // The clock is steady only while something waits; without a wait it shows the wall clock
         // again.
         let due = self.driver.as_ref().and_then(|driver| driver.run().next_due());
-        self.clock.now(Reading { wall: world.now, uptime: world.uptime }, due)
+        self.clock.now(ClockReading { wall: world.now, uptime: world.uptime }, due)
     }
 
     /// Returns whether the text of the next turn to end needs a blob.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use raymond_core::agent::SessionPlan;
 use raymond_core::ids::TurnId;
 use raymond_core::protocol::Source;
-use raymond_core::run::turn_spec::{Message, PromptSpec, TurnHeader, Work};
+use raymond_core::run::turn_spec::{PromptSpec, PromptText, TurnHeader, Work};
 use raymond_core::run::{Effect, Record, Run, TurnSpec};
 use raymond_core::time::Span;
 use raymond_core::value::Value;
@@ -105,7 +105,7 @@ impl SimWorld {
             }
             Work::Prompt(_) | Work::Script(_) => self.replies.reply(request, self.now),
         };
-        if let Some(Message::Request { text, .. }) = prompt.map(|prompt| &prompt.message) {
+        if let Some(PromptText::Request { text, .. }) = prompt.map(|prompt| &prompt.message) {
             let settings = prompt.map(QuestionSettings::of_prompt).unwrap_or_default();
             let question = question_of(text, turn.turn, &settings)?;
             self.asked.push(format!("{location} {} {question}", turn.turn));

@@ -1,7 +1,7 @@
 //! Loops, and documents of steps.
 
 use raymond_core::budget::Micros;
-use raymond_core::run::program::Answers;
+use raymond_core::run::program::AnswerSource;
 use raymond_core::run::{Program, Ralph};
 
 use crate::sim::host::HelpLimits;
@@ -56,12 +56,12 @@ pub(super) const PROGRAMS: &[Case] = &[
     },
     Case {
         name: "steps",
-        steps: Some((STEPS, RandomReplies { seed: 11, ..ALWAYS_VALID }, Answers::Backend)),
+        steps: Some((STEPS, RandomReplies { seed: 11, ..ALWAYS_VALID }, AnswerSource::Backend)),
         ..Case::PLAIN
     },
     Case {
         name: "steps-called",
-        steps: Some((STEPS, RandomReplies { seed: 11, ..ALWAYS_VALID }, Answers::Caller)),
+        steps: Some((STEPS, RandomReplies { seed: 11, ..ALWAYS_VALID }, AnswerSource::Caller)),
         ..Case::PLAIN
     },
     Case {
@@ -69,7 +69,7 @@ pub(super) const PROGRAMS: &[Case] = &[
         steps: Some((
             TRIED,
             RandomReplies { seed: 3, failures: 50, invalid: 50, ..ALWAYS_VALID },
-            Answers::Backend,
+            AnswerSource::Backend,
         )),
         ..Case::PLAIN
     },
@@ -78,7 +78,7 @@ pub(super) const PROGRAMS: &[Case] = &[
         steps: Some((
             TRIED,
             RandomReplies { seed: 3, failures: 50, invalid: 50, ..ALWAYS_VALID },
-            Answers::Caller,
+            AnswerSource::Caller,
         )),
         ..Case::PLAIN
     },
@@ -87,7 +87,7 @@ pub(super) const PROGRAMS: &[Case] = &[
         steps: Some((
             STEPS,
             RandomReplies { seed: 11, large: 100, ..ALWAYS_VALID },
-            Answers::Backend,
+            AnswerSource::Backend,
         )),
         // In the middle of the document, so that a resume reads large results back from blobs.
         stop: Some(3),
@@ -98,7 +98,7 @@ pub(super) const PROGRAMS: &[Case] = &[
         steps: Some((
             COLLECTED,
             RandomReplies { seed: 5, failures: 60, ..ALWAYS_VALID },
-            Answers::Backend,
+            AnswerSource::Backend,
         )),
         settings: |settings| settings.budget = Some(Micros(90_000)),
         ..Case::PLAIN
@@ -108,7 +108,7 @@ pub(super) const PROGRAMS: &[Case] = &[
         steps: Some((
             COLLECTED,
             RandomReplies { seed: 5, failures: 60, ..ALWAYS_VALID },
-            Answers::Caller,
+            AnswerSource::Caller,
         )),
         ..Case::PLAIN
     },

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use raymond_core::budget::{Cost, Micros};
-use raymond_core::crayfish::stored::Read;
+use raymond_core::crayfish::stored::ParsedJson;
 use raymond_core::decide::batch;
 use raymond_core::extension::Platform;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{AgentId, BackendName};
-use raymond_core::protocol::{Reading, Source};
+use raymond_core::protocol::{Source, TagReading};
 use raymond_core::run::input::Resume;
 use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
-use raymond_core::run::program::Answers;
+use raymond_core::run::program::AnswerSource;
 use raymond_core::run::start::Start;
 use raymond_core::run::stop::{Interruption, StopMode, StopOrigin};
 use raymond_core::run::{DiscardedTail, Input, Program, Record, Run, Settings, apply};
@@ -65,7 +65,7 @@ impl JournalBuilder {
     }
 
     /// Prepares a run of a document, whose questions `answers` answers.
-    pub(crate) fn steps(document: &Json, answers: Answers) -> Self {
+    pub(crate) fn steps(document: &Json, answers: AnswerSource) -> Self {
         let file = drive::file(document, &Map::new());
         let text = String::from_utf8(file.bytes.to_vec()).unwrap();
         let program = Program::steps_of(answers);
@@ -143,7 +143,7 @@ impl JournalBuilder {
             Lane::Prompt(_) => (self.run.program.messages(), Cost::Reported(Micros(100_000))),
         };
         let mut store = |bytes: &[u8]| observe::BlobStore::put(&self.blobs, bytes);
-        let reading = Reading::of(text, source, &mut store).unwrap();
+        let reading = TagReading::of(text, source, &mut store).unwrap();
         let text = Value::keep(text, &mut store).unwrap();
         let directories = BTreeMap::from([("sub".to_owned(), "/project/sub".to_owned())]);
         let named = reading.tags.iter().any(|tag| tag.cd() == Some("sub"));
@@ -164,7 +164,7 @@ impl JournalBuilder {
     ) {
         let mut store = |bytes: &[u8]| observe::BlobStore::put(&self.blobs, bytes);
         let text = Value::keep(&json.to_string(), &mut store).unwrap();
-        let read = Read(Some(Arc::new(json.clone())));
+        let read = ParsedJson(Some(Arc::new(json.clone())));
         let mut finished = Finished::new(ReadReply { read, ..text.into() }, cost);
         change(&mut finished);
         self.ends(agent, Outcome::Finished(Box::new(finished)));

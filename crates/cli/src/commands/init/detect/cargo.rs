@@ -1,29 +1,29 @@
 //! Detects Rust projects: `Cargo.toml`.
 
-use super::{Command, Listing, Offer, Tool};
+use super::{DetectedCommand, DetectedOffer, DetectedTool, Listing};
 
-pub(super) fn find(listing: &Listing) -> Option<Tool> {
+pub(super) fn find(listing: &Listing) -> Option<DetectedTool> {
     listing.has("Cargo.toml").then(|| {
         let manifest = listing.text("Cargo.toml").and_then(|text| text.parse().ok());
         let manifest: toml::Table = manifest.unwrap_or_default();
-        let mut commands = vec![test(&manifest), Command::builds("cargo build")];
+        let mut commands = vec![test(&manifest), DetectedCommand::builds("cargo build")];
         if lints(listing, &manifest) {
-            commands.push(Command::lints("cargo clippy"));
+            commands.push(DetectedCommand::lints("cargo clippy"));
         }
         if listing.has("rustfmt.toml") || listing.has(".rustfmt.toml") {
-            commands.push(Command::lints("cargo fmt"));
+            commands.push(DetectedCommand::lints("cargo fmt"));
         }
-        Tool::new("Cargo.toml", Offer::of(commands, "it could not be read"))
+        DetectedTool::new("Cargo.toml", DetectedOffer::of(commands, "it could not be read"))
     })
 }
 
 /// Returns the test command. The root package of a workspace tests only itself without
 /// `--workspace`.
-fn test(manifest: &toml::Table) -> Command {
+fn test(manifest: &toml::Table) -> DetectedCommand {
     if manifest.contains_key("workspace") {
-        Command::tests("cargo test --workspace").with_prefix("cargo test")
+        DetectedCommand::tests("cargo test --workspace").with_prefix("cargo test")
     } else {
-        Command::tests("cargo test")
+        DetectedCommand::tests("cargo test")
     }
 }
 

@@ -2,25 +2,28 @@
 
 use std::collections::BTreeSet;
 
-use super::{Command, Listing, Offer, Tool};
+use super::{DetectedCommand, DetectedOffer, DetectedTool, Listing};
 
 /// The names in the order in which make searches for them.
 pub(super) const NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 
 /// The interesting targets. The first one that a makefile has is the check.
-const TARGETS: [(&str, Command); 4] = [
-    ("test", Command::tests("make test")),
-    ("check", Command::tests("make check")),
-    ("lint", Command::lints("make lint")),
-    ("build", Command::builds("make build")),
+const TARGETS: [(&str, DetectedCommand); 4] = [
+    ("test", DetectedCommand::tests("make test")),
+    ("check", DetectedCommand::tests("make check")),
+    ("lint", DetectedCommand::lints("make lint")),
+    ("build", DetectedCommand::builds("make build")),
 ];
 
-pub(super) fn find(listing: &Listing) -> Option<Tool> {
+pub(super) fn find(listing: &Listing) -> Option<DetectedTool> {
     let name = NAMES.into_iter().find(|name| listing.has(name))?;
     let targets = targets(listing.text(name).unwrap_or_default());
     let known = TARGETS.into_iter().filter(|(target, _)| targets.contains(target));
     let commands = known.map(|(_, command)| command).collect();
-    Some(Tool::new(name, Offer::of(commands, "it has no target test, check, lint or build")))
+    Some(DetectedTool::new(
+        name,
+        DetectedOffer::of(commands, "it has no target test, check, lint or build"),
+    ))
 }
 
 /// Returns the names before the colon of each rule. Recipes are indented, and `:=` assigns.

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Command, Listing, Offer, Tool};
+use super::{DetectedCommand, DetectedOffer, DetectedTool, Listing};
 
 /// The text that `npm init` writes into a project without tests.
 const PLACEHOLDER: &str = "no test specified";
@@ -19,7 +19,7 @@ enum Manager {
     Bun,
 }
 
-pub(super) fn find(listing: &Listing) -> Option<Tool> {
+pub(super) fn find(listing: &Listing) -> Option<DetectedTool> {
     listing.has("package.json").then(|| {
         let text = listing.text("package.json").unwrap_or_default();
         let offer = match serde_json::from_str::<Value>(text) {
@@ -27,11 +27,11 @@ pub(super) fn find(listing: &Listing) -> Option<Tool> {
                 let scripts = SCRIPTS.into_iter().zip(manager(listing, &package).commands());
                 let scripts = scripts.filter(|(script, _)| has(&package, script));
                 let commands = scripts.map(|(_, command)| command).collect();
-                Offer::of(commands, "it has no script test, lint or build")
+                DetectedOffer::of(commands, "it has no script test, lint or build")
             }
-            Err(_) => Offer::Nothing("it could not be read"),
+            Err(_) => DetectedOffer::Nothing("it could not be read"),
         };
-        Tool::new("package.json", offer)
+        DetectedTool::new("package.json", offer)
     })
 }
 
@@ -64,13 +64,13 @@ fn manager(listing: &Listing, package: &Value) -> Manager {
 impl Manager {
     /// Returns the commands that run [`SCRIPTS`]. `bun test` would start bun's own test runner
     /// instead.
-    const fn commands(self) -> [Command; SCRIPTS.len()] {
+    const fn commands(self) -> [DetectedCommand; SCRIPTS.len()] {
         let [test, lint, build] = match self {
             Self::Npm => ["npm test", "npm run lint", "npm run build"],
             Self::Pnpm => ["pnpm test", "pnpm run lint", "pnpm run build"],
             Self::Yarn => ["yarn test", "yarn run lint", "yarn run build"],
             Self::Bun => ["bun run test", "bun run lint", "bun run build"],
         };
-        [Command::tests(test), Command::lints(lint), Command::builds(build)]
+        [DetectedCommand::tests(test), DetectedCommand::lints(lint), DetectedCommand::builds(build)]
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Command, Listing, Offer, Tool};
+use super::{DetectedCommand, DetectedOffer, DetectedTool, Listing};
 
 const FILES: [&str; 5] = ["pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini", "setup.py"];
 
@@ -30,15 +30,15 @@ pub(super) fn is_test(path: &str) -> bool {
     }
 }
 
-pub(super) fn find(listing: &Listing) -> Option<Tool> {
+pub(super) fn find(listing: &Listing) -> Option<DetectedTool> {
     let pytest = evidence_of_pytest(listing).map(|file| (file, pytest(listing)));
-    let tox = evidence_of_tox(listing).map(|file| (file, Command::tests("tox")));
-    let declared: Vec<(&str, Command)> = pytest.into_iter().chain(tox).collect();
+    let tox = evidence_of_tox(listing).map(|file| (file, DetectedCommand::tests("tox")));
+    let declared: Vec<(&str, DetectedCommand)> = pytest.into_iter().chain(tox).collect();
     let (file, commands) = match declared.first() {
         Some((file, _)) => (*file, declared.into_iter().map(|(_, command)| command).collect()),
         None => (evidence_of_python(listing)?, as_written(listing).into_iter().collect()),
     };
-    Some(Tool::new(file, Offer::of(commands, "no tests were found")))
+    Some(DetectedTool::new(file, DetectedOffer::of(commands, "no tests were found")))
 }
 
 /// Returns the file that mentions pytest. A mention in `tox.ini` means tox.
@@ -80,19 +80,19 @@ fn has_extension(name: &str, wanted: &str) -> bool {
 }
 
 /// Returns pytest in the environment that the project locks.
-fn pytest(listing: &Listing) -> Command {
+fn pytest(listing: &Listing) -> DetectedCommand {
     if listing.has("uv.lock") {
-        Command::tests("uv run pytest")
+        DetectedCommand::tests("uv run pytest")
     } else if listing.has("poetry.lock") {
-        Command::tests("poetry run pytest")
+        DetectedCommand::tests("poetry run pytest")
     } else {
-        Command::tests("python3 -m pytest")
+        DetectedCommand::tests("python3 -m pytest")
     }
 }
 
 /// Returns the command for the style of the tests, if no file declares a tool. unittest does not
 /// find plain test functions, so they mean pytest.
-fn as_written(listing: &Listing) -> Option<Command> {
+fn as_written(listing: &Listing) -> Option<DetectedCommand> {
     let mut tests = listing.texts.iter().filter(|(name, _)| is_test(name)).map(|(_, text)| text);
     let for_pytest = |text: &String| {
         text.contains("import pytest")
@@ -104,11 +104,11 @@ fn as_written(listing: &Listing) -> Option<Command> {
 
 /// Returns the unittest command. Without a start folder, unittest would find only tests in
 /// packages.
-fn unittest(listing: &Listing) -> Option<Command> {
+fn unittest(listing: &Listing) -> Option<DetectedCommand> {
     const PREFIX: &str = "python3 -m unittest";
     let folder = FOLDERS.into_iter().find(|(folder, _)| listing.folders.contains(*folder));
     match folder {
-        Some((_, line)) => Some(Command::tests(line).with_prefix(PREFIX)),
-        None => test_file(listing).map(|_| Command::tests(PREFIX)),
+        Some((_, line)) => Some(DetectedCommand::tests(line).with_prefix(PREFIX)),
+        None => test_file(listing).map(|_| DetectedCommand::tests(PREFIX)),
     }
 }

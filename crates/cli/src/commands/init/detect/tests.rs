@@ -5,12 +5,12 @@ use super::*;
 #[track_caller]
 fn check(files: &[(&str, &str)], expected: &[&str]) {
     let found = Detected::of(&listing(files));
-    let line = |tool: &Tool| match &tool.offer {
-        Offer::Commands { .. } => {
+    let line = |tool: &DetectedTool| match &tool.offer {
+        DetectedOffer::Commands { .. } => {
             let lines: Vec<&str> = tool.commands().map(|command| command.line).collect();
             format!("{}: {}", tool.file, lines.join(", "))
         }
-        Offer::Nothing(why) => format!("{}: {why}", tool.file),
+        DetectedOffer::Nothing(why) => format!("{}: {why}", tool.file),
     };
     assert_eq!(found.tools.iter().map(line).collect::<Vec<_>>(), expected, "{files:?}");
 }

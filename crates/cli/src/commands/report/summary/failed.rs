@@ -1,6 +1,6 @@
 //! Lists failed agents, with reasons unless the console has printed them.
 
-use raymond_core::failure::Failure;
+use raymond_core::failure::AgentFailure;
 use raymond_core::ids::AgentId;
 use raymond_core::view::Status;
 use raymond_core::view::run_view::AgentRow;
@@ -27,7 +27,7 @@ impl Summary<'_> {
     }
 
     /// Returns the failed agents by name.
-    fn failed_rows(&self) -> impl Iterator<Item = (&AgentId, &AgentRow, &Failure)> {
+    fn failed_rows(&self) -> impl Iterator<Item = (&AgentId, &AgentRow, &AgentFailure)> {
         self.view.agents().filter_map(|(id, row)| Some((id, row, row.failure.as_ref()?)))
     }
 
@@ -42,7 +42,7 @@ impl Summary<'_> {
         }
         // The first line of the summary contains the reason of a single failure already.
         let said = usize::from(self.place.status == Status::Failed && count == 1);
-        let text = |(id, row, failure): (&AgentId, &AgentRow, &Failure)| {
+        let text = |(id, row, failure): (&AgentId, &AgentRow, &AgentFailure)| {
             let (at, why) = (row.place_name(), sanitized(&failure.to_string()));
             self.wrapped(&format!("  {id} failed at {at}: {why}"), 4)
         };
@@ -56,7 +56,7 @@ impl Summary<'_> {
 
     /// `main_check1 at CHECK.md, main_check2 at CHECK.md and 3 more`
     pub(super) fn failed_where(&self, at: &str) -> String {
-        let text = |(id, row, _): (&AgentId, &AgentRow, &Failure)| {
+        let text = |(id, row, _): (&AgentId, &AgentRow, &AgentFailure)| {
             format!("{id} {at} {}", sanitized(&row.place_name()))
         };
         let named: Vec<String> = self.failed_rows().take(MOST_NAMED).map(text).collect();

@@ -48,14 +48,15 @@ pub(super) fn adopt(
 /// Refuses variables for a run that cannot change them.
 pub(in crate::commands::resume) fn check_variables(
     run: &Run,
-    edits: super::Edits,
+    edits: super::ResumeEdits,
 ) -> Result<(), Failure> {
     match (&run.program, edits) {
-        (Program::Steps(_), super::Edits::Adopt) => Ok(()),
-        (Program::Steps(_), super::Edits::Undecided | super::Edits::Ignore) => Err(Failure::usage(
-            format!("{} keeps the variables of its start", run.id),
-        )
-        .hint("with --with-current, a resume can change variables that no finished step uses")),
+        (Program::Steps(_), super::ResumeEdits::Adopt) => Ok(()),
+        (Program::Steps(_), super::ResumeEdits::Undecided | super::ResumeEdits::Ignore) => {
+            Err(Failure::usage(format!("{} keeps the variables of its start", run.id)).hint(
+                "with --with-current, a resume can change variables that no finished step uses",
+            ))
+        }
         (Program::States | Program::Ralph(_), _) => {
             Err(Failure::usage("--var can be set only when a run starts")
                 .hint("start a new run with `raymond run`"))

@@ -7,7 +7,7 @@ use crate::crayfish::reading::tests::any_json;
 #[test]
 fn a_request_is_read_as_it_is_sent() {
     let workflow = json!({ "steps": [] });
-    let request = Request::parse(json!({
+    let request = CallRequest::parse(json!({
         "action": "run",
         "workflow": workflow,
         "vars": { "a": 1 },
@@ -19,7 +19,7 @@ fn a_request_is_read_as_it_is_sent() {
         "ref": { "schemaPaths": ["schemas", "a/b"] },
     }));
     let object = |value: Value| value.as_object().cloned().unwrap();
-    let expected = Request {
+    let expected = CallRequest {
         workflow: workflow.clone(),
         vars: object(json!({ "a": 1 })),
         agent_outputs: object(json!({ "v": { "foo": "bar" } })),
@@ -31,7 +31,7 @@ fn a_request_is_read_as_it_is_sent() {
         schema_paths: vec!["schemas".to_owned(), "a/b".to_owned()],
     };
     assert_eq!(request, Ok(expected));
-    let least = Request::parse(json!({ "workflow": workflow })).unwrap();
+    let least = CallRequest::parse(json!({ "workflow": workflow })).unwrap();
     assert_eq!(
         (least.workflow, least.run, least.attempts.len()),
         (json!({ "steps": [] }), None, 0)
@@ -41,7 +41,7 @@ fn a_request_is_read_as_it_is_sent() {
 #[test]
 fn every_problem_of_a_request_is_reported() {
     let check = |request: Value, expected: &[(&str, &str)]| {
-        let problems = Request::parse(request).unwrap_err();
+        let problems = CallRequest::parse(request).unwrap_err();
         let messages =
             problems.iter().map(|problem| (problem.path.as_str(), problem.message.as_str()));
         assert_eq!(messages.collect::<Vec<_>>(), expected);
@@ -50,7 +50,7 @@ fn every_problem_of_a_request_is_reported() {
     let many = json!({ "workflow": {}, "ref": { "schemaPaths": vec!["."; 101] } });
     check(many, &[("/ref/schemaPaths", "there may be 100 of them, not 101")]);
     let most = json!({ "workflow": {}, "ref": { "schemaPaths": vec!["."; 100] } });
-    assert_eq!(Request::parse(most).unwrap().schema_paths, vec!["."; 100]);
+    assert_eq!(CallRequest::parse(most).unwrap().schema_paths, vec!["."; 100]);
     check(json!({}), &[("", "a request needs the key `workflow`")]);
     let mut all = json!({
         "action": "walk", "workflow": [], "vars": null, "agentOutputs": 1, "attempts": "x",
@@ -125,7 +125,7 @@ fn an_output_must_be_for_an_agent_step() {
         if let Some(run) = run {
             request["runId"] = run.into();
         }
-        let problems = Request::parse(request).unwrap().unasked(&document);
+        let problems = CallRequest::parse(request).unwrap().unasked(&document);
         problems.into_iter().map(|problem| problem.to_string()).next().unwrap_or_default()
     };
     for name in
@@ -174,7 +174,7 @@ fn attempts_must_be_of_steps_that_do_something() {
     let attempts = json!({
         "e": 1, "verify": 2, "inner": 1, "each[7].w[1].inner": 1, "gate": 1, "each[7].inner": 1, "verfy": 1,
     });
-    let request = Request::parse(json!({ "workflow": {}, "attempts": attempts })).unwrap();
+    let request = CallRequest::parse(json!({ "workflow": {}, "attempts": attempts })).unwrap();
     let messages: Vec<String> =
         request.unasked(&document()).iter().map(Problem::to_string).collect();
     let expected = [
@@ -188,7 +188,7 @@ fn attempts_must_be_of_steps_that_do_something() {
 proptest! {
     #[test]
     fn any_json_is_a_request_or_has_problems(value in any_json(), key in prop::sample::select(KEYS)) {
-        if let Err(problems) = Request::parse(json!({ "workflow": {}, key: value })) {
+        if let Err(problems) = CallRequest::parse(json!({ "workflow": {}, key: value })) {
             prop_assert!(!problems.is_empty());
         }
     }

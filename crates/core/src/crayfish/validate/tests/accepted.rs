@@ -8,7 +8,7 @@ use super::*;
 use crate::budget::Micros;
 use crate::crayfish::condition::{Condition, Test};
 use crate::crayfish::document::{
-    AgentSettings, AgentStep, Cap, Contract, Exec, ForEach, If, InputSource, Invocation, Io,
+    AgentSettings, AgentStep, Cap, Contract, ExecStep, ForEach, If, InputSource, Invocation, Io,
     OnError, OnMaxIters, Order, SessionChoice, SessionMode, StreamInput, While,
 };
 use crate::crayfish::template::Template;
@@ -25,8 +25,8 @@ fn kind(mut step: Value) -> StepKind {
     document.steps()[0].kind.clone()
 }
 
-fn plain_exec() -> Exec {
-    Exec {
+fn plain_exec() -> ExecStep {
+    ExecStep {
         invocation: Invocation::Shell(template("x")),
         timeout: Span(180_000),
         retries: Cap::new(1).unwrap(),
@@ -43,7 +43,7 @@ fn an_exec_step_has_its_defaults() {
         "timeoutMs": 5, "retries": 5, "env": { "A": "{{vars.x}}" },
     });
     let args = vec![template("-l"), template("{{vars.d}}")];
-    let expected = Exec {
+    let expected = ExecStep {
         invocation: Invocation::Cmd { cmd: template("ls"), args },
         timeout: Span(5),
         retries: Cap::new(5).unwrap(),
@@ -57,7 +57,7 @@ fn an_exec_step_has_its_defaults() {
 fn file_mode_is_the_default_with_files() {
     let check = |io: Value, expected: Io| {
         let step = json!({ "kind": "exec", "shell": "x", "io": io });
-        assert_eq!(kind(step), StepKind::Exec(Exec { io: expected, ..plain_exec() }), "{io}");
+        assert_eq!(kind(step), StepKind::Exec(ExecStep { io: expected, ..plain_exec() }), "{io}");
     };
     let file = |name: &str, path: &str, schema: Option<Value>| Contract {
         name: name.to_owned(),
@@ -88,7 +88,8 @@ fn stream_reads_all_or_part_of_json() {
         let step = json!({ "id": "s", "kind": "exec", "shell": "x", "io": io });
         let document = Document::parse(&json!({ "steps": [agent("a"), step] })).unwrap();
         let kind = &document.steps()[1].kind;
-        let StepKind::Exec(Exec { io: Io::Stream { input: Some(input), .. }, .. }) = kind else {
+        let StepKind::Exec(ExecStep { io: Io::Stream { input: Some(input), .. }, .. }) = kind
+        else {
             panic!("{kind:?}")
         };
         input.clone()

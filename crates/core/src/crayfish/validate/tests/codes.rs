@@ -1,7 +1,7 @@
 //! Every sort of mistake has its own stable code and its pointer.
 
 use super::*;
-use crate::crayfish::envelope::Request;
+use crate::crayfish::envelope::CallRequest;
 use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::reading;
 
@@ -116,7 +116,7 @@ fn mistakes_of_whole_documents() {
 fn mistakes_of_requests() {
     let check = |mut request: Value, path: &str, code: ProblemCode| {
         request["workflow"] = json!({});
-        let problems = Request::parse(request.clone()).err().unwrap_or_default();
+        let problems = CallRequest::parse(request.clone()).err().unwrap_or_default();
         assert_eq!(first(&problems), Some((path, code)), "{request}");
     };
     check(json!({ "attempts": { "a": 0 } }), "/attempts/a", ProblemCode::OutOfRange);
@@ -129,6 +129,6 @@ fn mistakes_of_requests() {
     check(paths, "/ref/schemaPaths/0", ProblemCode::EscapingPath);
     let document = Document::parse(&json!({ "steps": [agent("v")] })).unwrap();
     let request = json!({ "workflow": {}, "agentOutputs": { "w": {} } });
-    let unasked = Request::parse(request).unwrap().unasked(&document);
+    let unasked = CallRequest::parse(request).unwrap().unasked(&document);
     assert_eq!(first(&unasked), Some(("/agentOutputs/w", ProblemCode::UnaskedOutput)));
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::agent::{CancelReason, Frame, PendingTransition, Session, SessionPlan};
 use crate::budget::{Basis, Charge, Cost, Micros};
-use crate::failure::{Clock, Failure, TurnFailure};
+use crate::failure::{AgentFailure, Clock, TurnFailure};
 use crate::few::Few;
 use crate::ids::StateName;
 use crate::prices::Price;
@@ -300,7 +300,7 @@ pub(super) fn mixed() -> Vec<Event> {
         holds: "claude".into(),
     };
     let reminded = |fault| Event::Reminded { agent: "main".into(), fault, reminder: 1 };
-    let failure = Failure::OtherBackend {
+    let failure = AgentFailure::OtherBackend {
         state: "R.md".into(),
         answers: "codex".into(),
         holds: "claude".into(),
@@ -363,7 +363,7 @@ pub(super) fn capped() -> (Vec<Input>, Vec<Event>) {
         Event::TurnContinues { turn: id(), attempt, charge, stalls: 5, session },
         Event::TurnFailed { turn: id(), attempt, charge, failure: failure(), session: None },
         Event::BackendHeld { backend: "claude".into(), hold: Hold::Environment { why: why() } },
-        failed(Failure::Stalled { count: 5 }),
+        failed(AgentFailure::Stalled { count: 5 }),
         Event::RunEnded { ending: Ending::Environment },
     ];
     (inputs, events)
@@ -378,7 +378,7 @@ pub(super) fn ralph() -> (Input, Vec<Event>) {
         ..*start(None, Settings::default())
     };
     let warned = |warning| Event::Warned { agent: Some("main".into()), warning };
-    let failure = Failure::Turn(TurnFailure::Task { why: "no".into() });
+    let failure = AgentFailure::Turn(TurnFailure::Task { why: "no".into() });
     let events = vec![
         Event::RunStarted(Box::new(started(None))),
         Event::RunResumed { settings: Box::new(settings) },
@@ -560,7 +560,7 @@ fn agent_events() -> Vec<Event> {
         tags: tags(),
         directories: BTreeMap::from([("sub".to_owned(), "/home/sub".to_owned())]),
     };
-    let failure = Failure::Visits { state: "A.md".into(), limit: 2 };
+    let failure = AgentFailure::Visits { state: "A.md".into(), limit: 2 };
     let agent = "main".into();
     events.push(Event::AgentFailed { agent, failure, kept: Some(kept.clone()) });
     events.push(Event::AgentHeld { agent: "main".into(), kept });
@@ -693,27 +693,27 @@ fn faults() -> Vec<Fault> {
     ]
 }
 
-fn failures() -> Vec<Failure> {
-    let protocol = |stderr: &str| Failure::Protocol {
+fn failures() -> Vec<AgentFailure> {
+    let protocol = |stderr: &str| AgentFailure::Protocol {
         fault: Box::new(no_tag()),
         stderr: stderr.into(),
         accepted: vec!["<goto>A</goto>".into()],
     };
     vec![
-        Failure::Turn(TurnFailure::Task { why: "no".into() }),
+        AgentFailure::Turn(TurnFailure::Task { why: "no".into() }),
         protocol(""),
         protocol("oh"),
-        Failure::Visits { state: "A.md".into(), limit: 2 },
-        Failure::VisitBudget { budget: Micros(5) },
-        Failure::TooManyAgents { asked: 9, limit: 3 },
-        Failure::HeldForGood { limit: 3 },
-        Failure::TooDeep { parent: "main_w1".into() },
-        Failure::Crashes { count: 5 },
-        Failure::InterruptedScript,
-        Failure::Denied { tools: vec!["Bash".into()] },
-        Failure::Unanswered,
-        Failure::Declared { reason: "tests fail".into() },
-        Failure::Exhausted { iterations: 50, until: Some("make".into()) },
+        AgentFailure::Visits { state: "A.md".into(), limit: 2 },
+        AgentFailure::VisitBudget { budget: Micros(5) },
+        AgentFailure::TooManyAgents { asked: 9, limit: 3 },
+        AgentFailure::HeldForGood { limit: 3 },
+        AgentFailure::TooDeep { parent: "main_w1".into() },
+        AgentFailure::Crashes { count: 5 },
+        AgentFailure::InterruptedScript,
+        AgentFailure::Denied { tools: vec!["Bash".into()] },
+        AgentFailure::Unanswered,
+        AgentFailure::Declared { reason: "tests fail".into() },
+        AgentFailure::Exhausted { iterations: 50, until: Some("make".into()) },
     ]
 }
 
@@ -778,7 +778,7 @@ pub(super) fn named() -> Vec<Event> {
         instead_of: None,
         implicit: false,
     };
-    let failure = Failure::OtherBackend {
+    let failure = AgentFailure::OtherBackend {
         state: "X.md".into(),
         answers: "codex".into(),
         holds: "claude".into(),

@@ -10,12 +10,12 @@ use crate::crayfish::key::Iteration;
 use crate::crayfish::state::LoopFrame;
 use crate::crayfish::stored::Stored;
 use crate::crayfish::verdict::Verdict;
-use crate::crayfish::{Call, Key, Problem, StepEvent};
-use crate::failure::{Failure, TurnFailure};
+use crate::crayfish::{Call, Problem, StepEvent, StepKey};
+use crate::failure::{AgentFailure, TurnFailure};
 use crate::protocol::ResultStatus;
 use crate::run::event::Ending;
 use crate::run::outcome::{Finished, Outcome, ReadReply};
-use crate::run::program::Answers;
+use crate::run::program::AnswerSource;
 use crate::run::start::Start;
 use crate::run::{Event, Input, Program, Settings};
 use crate::time::Timestamp;
@@ -24,7 +24,7 @@ use crate::value::Value;
 use super::super::play::turn;
 use super::samples::start;
 
-fn key(text: &str) -> Key {
+fn key(text: &str) -> StepKey {
     text.parse().unwrap()
 }
 
@@ -72,12 +72,12 @@ pub(super) fn steps() -> (Vec<Input>, Vec<Event>) {
         let program = Program::steps_of(answers);
         Event::RunStarted(Box::new(Start { program, ..*start(None, Settings::default()) }))
     };
-    let step_failed = Failure::Step {
+    let step_failed = AgentFailure::Step {
         code: ErrorCode::ExecFailed,
         message: "exit status 1".into(),
         variable: None,
     };
-    let mut events = vec![started(Answers::Backend), started(Answers::Caller)];
+    let mut events = vec![started(AnswerSource::Backend), started(AnswerSource::Caller)];
     events.extend(facts().into_iter().map(|event| Event::Stepped { agent: "main".into(), event }));
     events.extend([
         Event::VisitEntered {
@@ -96,7 +96,7 @@ pub(super) fn steps() -> (Vec<Input>, Vec<Event>) {
 }
 
 fn facts() -> Vec<StepEvent> {
-    let frame = |list: Option<Key>, count| LoopFrame {
+    let frame = |list: Option<StepKey>, count| LoopFrame {
         of: "l".parse().unwrap(),
         list,
         count,

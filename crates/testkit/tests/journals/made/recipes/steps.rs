@@ -7,19 +7,19 @@ use raymond_core::crayfish::call::{Call, Output};
 use raymond_core::crayfish::stored::Stored;
 use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::crayfish::walk::MOST_BRANCHES;
-use raymond_core::crayfish::{Key, Problem, ProblemCode};
+use raymond_core::crayfish::{Problem, ProblemCode, StepKey};
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::AgentId;
 use raymond_core::run::Input;
 use raymond_core::run::outcome::Outcome;
-use raymond_core::run::program::Answers;
+use raymond_core::run::program::AnswerSource;
 use raymond_core::run::stop::{Interruption, StopMode};
 use raymond_core::value::Value;
 use serde_json::{Value as Json, json};
 
 use super::super::builder::{JournalBuilder, cut};
 
-fn step(id: &str) -> Key {
+fn step(id: &str) -> StepKey {
     id.parse().expect("a key")
 }
 
@@ -46,7 +46,7 @@ pub(super) fn brought() -> JournalBuilder {
     let each = json!({ "id": "each", "kind": "forEach", "listPath": "$.results.first.json.list",
         "itemVar": "item", "body": [agent("one")] });
     let document = json!({ "steps": [agent("first"), each, agent("last")] });
-    let mut builder = JournalBuilder::steps(&document, Answers::Caller);
+    let mut builder = JournalBuilder::steps(&document, AnswerSource::Caller);
     let list = Stored::inline(json!({ "ok": true, "json": { "list": ["a"] } }), true);
     let results = BTreeMap::from([(step("first"), list)]);
     let attempts = BTreeMap::from([(step("last"), 2)]);
@@ -70,7 +70,7 @@ pub(super) fn brought() -> JournalBuilder {
 /// An output with every problem, and one attempt too many.
 pub(super) fn invalid() -> JournalBuilder {
     let mut builder =
-        JournalBuilder::steps(&json!({ "steps": [agent("ask")] }), Answers::Backend).started();
+        JournalBuilder::steps(&json!({ "steps": [agent("ask")] }), AnswerSource::Backend).started();
     let all =
         ProblemCode::ALL.map(|code| Problem::new(format!("/{code:?}"), code, "as an example"));
     let text = |problems: Vec<Problem>| Some(Verdict::Invalid(problems));
@@ -85,7 +85,7 @@ pub(super) fn invalid() -> JournalBuilder {
 /// Steps that fail, and run again after a resume.
 pub(super) fn failed() -> JournalBuilder {
     let document = json!({ "steps": [exec("build"), agent("look")] });
-    let mut builder = JournalBuilder::steps(&document, Answers::Backend).started();
+    let mut builder = JournalBuilder::steps(&document, AnswerSource::Backend).started();
     let result = Stored::inline(json!({ "ok": false, "stderr": "no" }), false);
     let failure = TurnFailure::Step { why: "exit status 1".to_owned(), result, again: true };
     let cost = Cost::Free;
@@ -108,7 +108,7 @@ pub(super) fn contained() -> JournalBuilder {
     let outer = json!({ "id": "outer", "kind": "forEach", "listPath": "$.vars.list",
         "itemVar": "x", "parallel": true, "maxParallel": 2, "onError": "collect", "body": [inner] });
     let document = json!({ "vars": { "list": [1, 2] }, "steps": [outer, exec("after")] });
-    let mut builder = JournalBuilder::steps(&document, Answers::Backend).started();
+    let mut builder = JournalBuilder::steps(&document, AnswerSource::Backend).started();
     let mut count = 0;
     while let Some(agent) = builder.run.scheduler.in_flight.first().map(AgentId::to_string) {
         count += 1;
@@ -128,7 +128,7 @@ pub(super) fn contained() -> JournalBuilder {
 pub(super) fn missing_variable() -> JournalBuilder {
     let reads = json!({ "id": "read", "kind": "exec", "shell": "echo {{vars.list[0]}}" });
     let document = json!({ "vars": { "list": [] }, "steps": [reads] });
-    JournalBuilder::steps(&document, Answers::Backend).started()
+    JournalBuilder::steps(&document, AnswerSource::Backend).started()
 }
 
 fn each(body: &Json) -> Json {
@@ -139,14 +139,14 @@ fn each(body: &Json) -> Json {
 /// A loop over a text.
 pub(super) fn not_a_list() -> JournalBuilder {
     let document = json!({ "vars": { "list": "a text" }, "steps": [each(&exec("build"))] });
-    JournalBuilder::steps(&document, Answers::Backend).started()
+    JournalBuilder::steps(&document, AnswerSource::Backend).started()
 }
 
 /// A parallel loop with more items than branches are allowed.
 pub(super) fn too_many_items() -> JournalBuilder {
     let list = vec![0; MOST_BRANCHES as usize + 1];
     let document = json!({ "vars": { "list": list }, "steps": [each(&exec("build"))] });
-    JournalBuilder::steps(&document, Answers::Backend).started()
+    JournalBuilder::steps(&document, AnswerSource::Backend).started()
 }
 
 /// A loop whose condition stays false.
@@ -155,7 +155,7 @@ pub(super) fn not_converged() -> JournalBuilder {
     let repeated = json!({ "id": "again", "kind": "while", "maxIters": 1, "until": until,
         "body": [exec("build")] });
     let mut builder =
-        JournalBuilder::steps(&json!({ "steps": [repeated] }), Answers::Backend).started();
+        JournalBuilder::steps(&json!({ "steps": [repeated] }), AnswerSource::Backend).started();
     builder.leaves("main", &json!({ "ok": true, "stdout": "" }), Cost::Free, |_| {});
     builder
 }
@@ -166,7 +166,7 @@ pub(super) fn agent_failed() -> JournalBuilder {
     let outer = json!({ "id": "outer", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x",
         "parallel": true, "onError": "collect", "body": [each(&agent("ask"))] });
     let document = json!({ "vars": { "list": [1] }, "steps": [outer] });
-    let mut builder = JournalBuilder::steps(&document, Answers::Backend).started();
+    let mut builder = JournalBuilder::steps(&document, AnswerSource::Backend).started();
     let asked = builder.run.scheduler.in_flight.first().expect("a question").to_string();
     let many = vec![Problem::of_value("/n", "is missing"), Problem::more(7)];
     let wrong = json!({ "ok": false, "json": 1 });
@@ -180,7 +180,7 @@ pub(super) fn agent_failed() -> JournalBuilder {
 /// A question that is answered by name.
 pub(super) fn answered() -> JournalBuilder {
     let mut builder =
-        JournalBuilder::steps(&json!({ "steps": [agent("ask")] }), Answers::Caller).started();
+        JournalBuilder::steps(&json!({ "steps": [agent("ask")] }), AnswerSource::Caller).started();
     let ask = builder.run.scheduler.asks.keys().next().unwrap().clone();
     let (by, key) = ("somebody".to_owned(), "answer-1".to_owned());
     builder.feed(vec![Input::Answer { ask, value: Value::from("42"), by, key }]);
@@ -194,7 +194,7 @@ pub(super) fn edited() -> JournalBuilder {
     let mut each = each(&exec("try"));
     each["onError"] = "collect".into();
     let before = json!({ "vars": list, "steps": [each, agent("ask")] });
-    let mut builder = JournalBuilder::steps(&before, Answers::Backend).started();
+    let mut builder = JournalBuilder::steps(&before, AnswerSource::Backend).started();
     let tries: Vec<String> =
         builder.run.scheduler.in_flight.iter().map(AgentId::to_string).collect();
     let result = Stored::inline(json!({ "ok": false, "stderr": "no" }), false);
