@@ -5,7 +5,7 @@ use raymond_core::protocol::Question;
 use raymond_core::run::Group;
 use raymond_core::text::counted;
 use raymond_core::time::Timestamp;
-use raymond_core::view::run_view::{TurnActivity, AgentRow, AgentActivity, Wait};
+use raymond_core::view::run_view::{AgentActivity, AgentRow, TurnActivity, Wait};
 use raymond_core::view::words::{options_words, preview};
 
 use crate::local_time::{age, between, time_at};

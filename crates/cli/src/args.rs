@@ -24,7 +24,9 @@ use clap::{Parser, Subcommand};
 use deferred::Deferred;
 
 pub(crate) use answer::Answer;
-pub(crate) use crayfish::{Crayfish, CrayfishCommand, Explain, SchemaKind, SchemaPathFlags, Validate};
+pub(crate) use crayfish::{
+    Crayfish, CrayfishCommand, Explain, SchemaKind, SchemaPathFlags, Validate,
+};
 pub(crate) use emit::Emit;
 pub(crate) use init::Init;
 pub(crate) use inspect::{Attach, CostBy, CostFlags, ListFlags, Logs, RunArgument, Show};

@@ -204,7 +204,7 @@ impl PendingTransition {
 
     /// Returns the state that it enters; of several workers, the state of the first.
     pub fn target(&self) -> &str {
-        self.tags.iter().find_map(Tag::target).map_or("", String::as_str)
+        self.tags.iter().find_map(|tag| tag.kept_targets().next()).unwrap_or_default()
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Component, Path};
 
 use raymond_backends::contract::Answer;
 use raymond_core::crayfish::stored::Stored;
-use raymond_core::protocol::{TagReading, Source, Tag};
+use raymond_core::protocol::{Source, Tag, TagReading};
 use raymond_core::run::Input;
 use raymond_core::run::outcome::{Outcome, ReadReply};
 use raymond_core::value::{Hash, Value};

@@ -163,7 +163,10 @@ fn give(
     }
     match seen.status {
         Status::Waiting(Waiting::Person, OwnerState::Gone)
-        | Status::Waiting(Waiting::Time(_) | Waiting::Retry(_) | Waiting::Quota(_), OwnerState::Gone) => {
+        | Status::Waiting(
+            Waiting::Time(_) | Waiting::Retry(_) | Waiting::Quota(_),
+            OwnerState::Gone,
+        ) => {
             resume::resume_run(project, run, &ResumeOptions::from_answer(flags, &Layer::default()))
         }
         _ => {

@@ -18,6 +18,7 @@ mod journal;
 mod limits;
 mod money;
 pub(crate) mod play;
+mod questions;
 mod ralph;
 mod replaying;
 mod resuming;

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::protocol::{Fault, Malformed, Need, TagReading, Tag, TagName};
+use crate::protocol::{Fault, Malformed, Need, Tag, TagName, TagReading};
 use crate::text::counted;
 use crate::workflow::Policy;
 

@@ -33,7 +33,7 @@ use super::summary::{agent_of, charged};
 use super::totals::Totals;
 use super::view_event::{ProgramKind, ViewEvent};
 
-pub use row::{TurnActivity, AgentRow, AgentActivity, OpenQuestion, RowStatus, Wait};
+pub use row::{AgentActivity, AgentRow, OpenQuestion, RowStatus, TurnActivity, Wait};
 
 /// The agents of a run, with totals.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -16,6 +16,7 @@ macro_rules! must {
 mod agents;
 mod joins;
 mod money;
+mod questions;
 mod steps;
 mod waits;
 
@@ -35,6 +36,7 @@ use super::clients::Attempt;
 use agents::TrackedAgent;
 use joins::Joins;
 use money::{EndedAttempt, Money, Report};
+use questions::Questions;
 use waits::{Moment, Waits};
 
 #[derive(Debug, Clone, Copy)]
@@ -77,6 +79,7 @@ pub struct Auditor {
     money: Money,
     waits: Waits,
     joins: Joins,
+    questions: Questions,
     /// The state of failed agents, which a resume may revive.
     parked: BTreeMap<AgentId, TrackedAgent>,
     stopped: bool,
@@ -108,6 +111,7 @@ impl Auditor {
                 self.event(evidence, event)?;
                 self.waits.event(moment, &step.cause, event)?;
                 self.joins.event(event)?;
+                self.questions.event(record.at, event)?;
             }
             self.money.thresholds(step, before, self.settings.budget)?;
             // After the events, because they recall the clients whose shares do not fit the new

@@ -28,6 +28,9 @@ pub fn drive(host: &mut Host, injector: &mut dyn FaultInjector) -> Result<(), Vi
                 return host.sample_replay();
             }
             help(host);
+            if let Phase::Ended(_) = host.phase() {
+                host.answer()?;
+            }
             injector.before_boot(host);
             host.boot()?;
             injector.after_boot(host);
@@ -56,6 +59,10 @@ fn help(host: &mut Host) {
 }
 
 fn step(host: &mut Host) -> Result<(), Violation> {
+    host.answer()?;
+    if !host.is_up() {
+        return Ok(());
+    }
     let input = match host.tick() {
         Ticked::Nothing => {
             return Err(Violation(format!("the run is stuck: {:?}", host.phase())));

@@ -99,7 +99,9 @@ impl HistoryBuilder<'_> {
                 // does.
                 self.moving.insert(agent.clone(), (visit, *tag, instead_of.clone()));
             }
-            Event::AgentWaits { agent, kept, .. } | Event::AgentJoins { agent, kept, .. } => {
+            Event::AgentWaits { agent, kept, .. }
+            | Event::AgentJoins { agent, kept, .. }
+            | Event::AgentAsks { agent, kept, .. } => {
                 let line = Line::Park { visit: self.visit(agent), to: kept.target().into() };
                 self.push_line(agent, line.to_string());
             }

@@ -214,7 +214,7 @@ impl RandomAgents {
         // `..` leads to a directory that may not exist, so a correct tag can still be a fault.
         let cd = *dice.pick(&[" cd=\"/srv\"", " cd=\"sub\"", " cd='..'", "", "", "", "", ""]);
         let fork = self.may_fork(request);
-        match dice.below(14) {
+        match dice.below(15) {
             0..=2 => format!("<goto{input}>{target}</goto>"),
             3 => format!("<reset{input}{cd}>{target}</reset>"),
             4 => format!("<reset stack='clear'>{target}</reset>"),
@@ -239,8 +239,23 @@ impl RandomAgents {
                 let forks = format!("<fork item=\"w\"{cd}>{target}</fork>\n");
                 format!("{forks}<goto after=\"1m\"{input}>{other}</goto>")
             }
+            14 => self.question(dice, &target, &other),
             _ => any_tag_but_fork(dice, &target, &other),
         }
+    }
+
+    /// Returns a question. The reference knows only questions that do not depend on timing.
+    fn question(&self, dice: &mut Dice, target: &str, other: &str) -> String {
+        let options = *dice.pick(&["", " options=\"approve|reject\""]);
+        let timeout = match self.behavior {
+            Behavior::Full => match dice.below(4) {
+                0 => format!(" timeout=\"2h\" then=\"{other}\""),
+                1 => " timeout=\"1s\" default=\"reject\"".to_owned(),
+                _ => String::new(),
+            },
+            Behavior::Comparable | Behavior::WithoutForks => String::new(),
+        };
+        format!("<ask next=\"{target}\"{options}{timeout}>Shall I?</ask>")
     }
 
     /// Returns a message that waits for its workers. The reference knows only waits that do not

@@ -131,6 +131,10 @@ impl Scenario {
             22 => host.try_second_owner()?,
             23 | 24 => host.poll_inbox()?,
             25 => self.cancel_agent(host)?,
+            26..=30 => {
+                self.inject_into_record(host, 20);
+                host.answer()?;
+            }
             _ => self.advance(host)?,
         }
         Ok(false)
@@ -246,6 +250,14 @@ impl Scenario {
         }
         if self.stop_without_owner(host)? {
             return Ok(false);
+        }
+        // A question can be answered in any phase, and nothing else helps a run that needs it.
+        let answers = if host.phase() == Phase::Ended(Ending::NeedsPerson) { 80 } else { 20 };
+        if matches!(host.phase(), Phase::Ended(_)) && self.dice.percent(answers) {
+            host.answer()?;
+            if host.is_up() {
+                return Ok(false);
+            }
         }
         host.boot()?;
         Ok(false)

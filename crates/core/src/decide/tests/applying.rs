@@ -210,7 +210,9 @@ fn consistent(run: &Run) -> Result<(), TestCaseError> {
     let is_joining = |agent: &&Agent| matches!(agent.status, AgentStatus::Joining(_));
     let parked = run.agents.values().filter(is_parked).count();
     let joining = run.agents.values().filter(is_joining).count();
-    prop_assert_eq!(run.parked as usize, parked + joining);
+    let is_asking = |agent: &&Agent| matches!(agent.status, AgentStatus::Asking(_));
+    let asking = run.agents.values().filter(is_asking).count();
+    prop_assert_eq!(run.parked as usize, parked + joining + asking);
     let is_bounded = |agent: &&Agent| {
         matches!(agent.status, AgentStatus::Joining(Joining { until: Some(_), .. }))
     };

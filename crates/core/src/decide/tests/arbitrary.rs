@@ -134,6 +134,7 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
         32 => Event::CancelRequested { agent, by: "ann".into(), key: n.to_string() },
         33 => Event::AgentCancelling { agent, why: CancelReason::TimedOut },
         34 => Event::AgentCancelled { agent, why: CancelReason::EnoughEnded },
+        35 => Event::AgentAsks { agent, kept, ask: turn, at: Timestamp(n) },
         _ => Event::Warned { agent: Some(agent), warning: Warning::Spent { percent: small } },
     }
 }

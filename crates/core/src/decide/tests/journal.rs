@@ -65,6 +65,7 @@ fn samples() -> Vec<Sample> {
     let (cancel, joins) = samples::joins();
     let later = later.chain([Sample::Cause(cancel)]);
     let later = later.chain(joins.into_iter().map(Sample::Event));
+    let later = later.chain(samples::questions().into_iter().map(Sample::Event));
     let all = [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later);
     all.map(Sample::journalled).collect()
 }

@@ -183,6 +183,9 @@ impl Names {
                     "{agent} waits for {need} of {workers}{until} to enter {target}, forks {forks}"
                 )
             }
+            Event::AgentAsks { agent, kept, ask, .. } => {
+                format!("{agent} asks {ask} to enter {}", kept.target())
+            }
             Event::WaitOver { agent, end } => format!("the wait of {agent} is over: {end:?}"),
             Event::Joined { agent, failed } => {
                 let failed: Vec<&str> = failed.iter().map(AgentId::as_str).collect();
@@ -257,6 +260,10 @@ fn scene(run: &Run) -> String {
                     group.left, group.ended, group.failed
                 )
             }
+            AgentStatus::Asking(asking) => match &asking.answer {
+                None => "asks".to_owned(),
+                Some(answer) => format!("has the answer {answer:?}"),
+            },
             AgentStatus::Cancelling(why) => format!("is being cancelled: {why}"),
             AgentStatus::Failed { failure, .. } => format!("failed: {failure}"),
         };

@@ -5,7 +5,9 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::*;
-use crate::protocol::tags::{Invoke, ResultStatus, Stack, Tag, TagContent, When};
+use crate::protocol::tags::{
+    AskTimeout, Invoke, Otherwise, Question, ResultStatus, Stack, Tag, TagContent, When,
+};
 use crate::time::{Span, Timestamp};
 
 fn write(tag: TagContent<'_>) -> Result<String, Unwritable> {
@@ -53,6 +55,28 @@ fn parts(tag: TagContent<'_>) -> (Attributes<'_>, Cow<'_, str>) {
             let wait = named("wait", Some(need.to_string().into()));
             (vec![wait, named("timeout", timeout), named("then", then)], target)
         }
+        Tag::Ask(Question { next, text, options, timeout }) => {
+            let options = (!options.is_empty()).then(|| options.join("|").into());
+            let (after, then, default) = match timeout {
+                None => (None, None, None),
+                Some(AskTimeout { after, otherwise: Otherwise::Then(then) }) => {
+                    (Some(after), Some(then), None)
+                }
+                Some(AskTimeout { after, otherwise: Otherwise::Default(answer) }) => {
+                    (Some(after), None, Some(answer))
+                }
+            };
+            let after = after.map(|span| span.to_string().into());
+            let attributes = vec![
+                named("next", Some(next)),
+                named("options", options),
+                named("timeout", after),
+                named("then", then),
+                named("default", default),
+            ];
+            (attributes, text)
+        }
+        Tag::Answered { .. } => unreachable!("it is never written"),
         Tag::Result { payload, status } => {
             let status = (status != ResultStatus::Ok).then_some(Cow::Borrowed(status.as_str()));
             (vec![named("status", status)], payload)
@@ -180,7 +204,7 @@ fn refused_tag_names_its_problem() {
     <goto>: it names no state
     <goto>: there is no `</goto>` right after the name of a state
     <goto>: `A</goto><goto>B` is not the name of a state
-    the text of a result cannot contain `<result` or `</result>`
-    the text of a result cannot contain `<result` or `</result>`
+    the text of <result> cannot contain `<result` or `</result>`
+    the text of <result> cannot contain `<result` or `</result>`
     "#);
 }

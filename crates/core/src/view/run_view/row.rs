@@ -276,7 +276,9 @@ impl AgentRow {
             (AgentStatus::Joining(Joining { kept, until }), _) => {
                 AgentActivity::Waiting(Wait::Join { until: *until, then: kept.target().to_owned() })
             }
-            (AgentStatus::Asking(Asking { answer: None, .. }), _) => AgentActivity::Waiting(Wait::Answer),
+            (AgentStatus::Asking(Asking { answer: None, .. }), _) => {
+                AgentActivity::Waiting(Wait::Answer)
+            }
             (AgentStatus::Asking(_), _) => AgentActivity::Nothing,
             (AgentStatus::Cancelling(_), Some(TurnPhase::Running { .. })) => {
                 AgentActivity::Working(self.work())

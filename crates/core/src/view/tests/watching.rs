@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::agent::AgentStatus;
+use crate::agent::{AgentStatus, Asking};
 use crate::run::{Event, Record, Run, apply};
 use crate::view::run_view::RowStatus;
 use crate::view::{Audience, BackendLabels, Ledger, LogLine, RunView, answering, place, words};
@@ -78,6 +78,9 @@ fn check_rows(run: &Run, view: &RunView, context: &str) {
             AgentStatus::Held(_) => RowStatus::Held,
             AgentStatus::Parked(_) => RowStatus::Parked,
             AgentStatus::Joining(_) => RowStatus::Joining,
+            AgentStatus::Asking(Asking { answer: None, .. }) => RowStatus::Asking,
+            // It continues with the next resume.
+            AgentStatus::Asking(_) => RowStatus::Live,
             AgentStatus::Cancelling(_) => RowStatus::Cancelling,
             AgentStatus::Failed { .. } => RowStatus::Failed,
         };

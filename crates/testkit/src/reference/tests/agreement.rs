@@ -9,7 +9,7 @@ use raymond_core::value::Hash;
 
 use super::super::{Reading, Source, Tag, read};
 
-const PIECES: [&str; 66] = [
+const PIECES: [&str; 71] = [
     "<goto>",
     "<goto>A</goto>",
     "</goto>",
@@ -29,6 +29,9 @@ const PIECES: [&str; 66] = [
     "<result",
     "</result ",
     "<result>r</result>",
+    "<ask next='N'>Why?</ask>",
+    "<ask",
+    "</ask>",
     "<GOTO>",
     "< goto>",
     "<gotofoo>",
@@ -67,6 +70,8 @@ const PIECES: [&str; 66] = [
     " wait=\"1\"",
     " then=\"N\"",
     " timeout=\"2s\"",
+    " options=\"a|B\"",
+    " default='b'",
     " x=\"a > b\"",
     " x='<goto>A</goto>'",
     " input=\"&lt;&amp;lt;\"",
@@ -90,10 +95,12 @@ fn core(text: &str, source: Source) -> Reading {
     unknown_attributes.sort();
     let is_part = |tag| matches!(tag, TagName::Fork | TagName::Goto);
     let parts = reading.malformed.iter().filter(|malformed| is_part(malformed.tag));
+    let asks = reading.malformed.iter().filter(|malformed| malformed.tag == TagName::Ask);
     Reading {
         tags: reading.tags.iter().filter_map(Tag::plain).collect(),
         malformed: reading.malformed.len(),
         malformed_parts: parts.count(),
+        malformed_asks: asks.count(),
         in_code: reading.untagged.in_code,
         unknown_attributes,
     }

@@ -91,6 +91,10 @@ impl Auditor {
                 must!(*forks >= tracked.forks, "the fork counter of {agent} went down");
                 tracked.forks = *forks;
             }
+            Event::AgentAsks { agent, .. } => {
+                let tracked = self.tracked(agent)?;
+                must!(tracked.may_move, "{agent} asks without a settled turn");
+            }
             Event::Moved { agent, stack, session, cwd, forks, .. } => {
                 let tracked = self.tracked(agent)?;
                 // Workers are named by this counter, so a lower value would use a name twice.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use raymond_core::agent::{AgentStatus, Joining, Parked};
+use raymond_core::agent::{AgentStatus, Asking, Joining, Parked};
 use raymond_core::clock::OwnerClock;
 use raymond_core::decide::Refusal;
 use raymond_core::ids::{RunId, StateName};
@@ -241,7 +241,8 @@ impl Host {
         let waits = |run: &Run| {
             let kept = run.agents.values().filter_map(|agent| match &agent.status {
                 AgentStatus::Parked(Parked { kept, .. })
-                | AgentStatus::Joining(Joining { kept, .. }) => Some(kept),
+                | AgentStatus::Joining(Joining { kept, .. })
+                | AgentStatus::Asking(Asking { kept, .. }) => Some(kept),
                 _ => None,
             });
             let mut targets = kept.flat_map(|kept| &kept.tags).flat_map(Tag::kept_targets);

@@ -1,9 +1,10 @@
-//! Stop requests: through the owner's inbox, or to a run without an owner.
+//! Stop requests, through the owner's inbox or to a run without an owner; answers to questions.
 
 use std::sync::Arc;
 
+use raymond_core::agent::{AgentStatus, Asking};
 use raymond_core::run::stop::{StopMode, StopOrigin};
-use raymond_core::run::{Input, Phase};
+use raymond_core::run::{Input, Phase, Run};
 use raymond_engine::recovery;
 use raymond_store::disk::DiskErrorKind;
 use raymond_store::{Inbox, Journal, inbox};
@@ -132,7 +133,64 @@ impl Host {
         }
     }
 
+    /// Answers an open question, as a person does: with the first option, or with `yes`. Without an
+    /// owner, the answering process owns the run meanwhile.
+    pub fn answer(&mut self) -> Result<(), Violation> {
+        let Some(input) = answer(&self.world.borrow().last) else { return Ok(()) };
+        if !self.is_up() {
+            self.recovering = true;
+            let answered = self.own_and_answer(input);
+            self.recovering = false;
+            return answered;
+        }
+        let verdicts = self.handle(vec![input])?;
+        check_answered(&verdicts)
+    }
+
+    fn own_and_answer(&mut self, input: Input) -> Result<(), Violation> {
+        if !self.take_lock()? {
+            return Ok(());
+        }
+        let Ok(opened) = Journal::open(Arc::new(self.disk.clone()), &self.paths.journal) else {
+            self.go_down();
+            return Ok(());
+        };
+        let head = self.faults.without_faults(|| self.check_recovered(&opened))?;
+        self.drive(head, opened.journal);
+        let verdicts = self.handle(vec![input])?;
+        if !self.is_up() {
+            return Ok(());
+        }
+        self.driver = None;
+        self.unlock();
+        check_answered(&verdicts)
+    }
+
     fn inbox(&self) -> Inbox {
         Inbox::new(Arc::new(self.disk.clone()), self.paths.inbox.clone())
+    }
+}
+
+/// Returns the answer to the first open question of a state.
+fn answer(run: &Run) -> Option<Input> {
+    if run.phase == Phase::Stopping(StopMode::Cancel) {
+        return None;
+    }
+    run.agents.values().find_map(|agent| match &agent.status {
+        AgentStatus::Asking(Asking { kept, ask, answer: None, .. }) => {
+            let first = kept.question()?.options.first();
+            let value = first.map_or("yes", String::as_str).into();
+            let (ask, by, key) = (ask.clone(), "ada".to_owned(), format!("answer-{ask}"));
+            Some(Input::Answer { ask, value, by, key })
+        }
+        _ => None,
+    })
+}
+
+/// Checks that an answer was accepted. The list is empty if the machine went down.
+fn check_answered(verdicts: &Verdicts) -> Result<(), Violation> {
+    match verdicts.as_slice() {
+        [] | [Ok(())] => Ok(()),
+        other => Err(Violation(format!("an answer was refused: {other:?}"))),
     }
 }

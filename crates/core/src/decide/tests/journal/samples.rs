@@ -10,7 +10,10 @@ use crate::ids::StateName;
 use crate::prices::Price;
 use crate::protocol::Notice;
 use crate::protocol::tags::Invoke;
-use crate::protocol::{Fault, Malformed, Need, ResultStatus, Stack, Tag, TagName, Untagged, When};
+use crate::protocol::{
+    AskTimeout, Fault, Malformed, Need, Otherwise, Question, ResultStatus, Stack, Tag, TagName,
+    Untagged, When,
+};
 use crate::run::event::{Ending, Event, StackChange};
 use crate::run::input::{Input, Resume};
 use crate::run::outcome::{Finished, Outcome, ReadReply};
@@ -42,7 +45,7 @@ pub(super) const INPUT_KINDS: [&str; 11] = [
     "cancel_agent",
 ];
 
-pub(super) const EVENT_KINDS: [&str; 38] = [
+pub(super) const EVENT_KINDS: [&str; 39] = [
     "run_started",
     "run_resumed",
     "definition_adopted",
@@ -81,6 +84,7 @@ pub(super) const EVENT_KINDS: [&str; 38] = [
     "cancel_requested",
     "agent_cancelling",
     "agent_cancelled",
+    "agent_asks",
 ];
 
 /// A new variant needs a kind, and with it a sample.
@@ -143,6 +147,7 @@ pub(super) const fn event_kind(event: &Event) -> &'static str {
         Event::CancelRequested { .. } => 35,
         Event::AgentCancelling { .. } => 36,
         Event::AgentCancelled { .. } => 37,
+        Event::AgentAsks { .. } => 38,
     };
     EVENT_KINDS[index]
 }
@@ -906,4 +911,29 @@ pub(super) fn joins() -> (Input, Vec<Event>) {
         cancelled(CancelReason::Failed("main_w1".into())),
     ];
     (Input::CancelAgent { agent: "main_w2".into(), by: "ada".into(), key: "k".into() }, events)
+}
+
+pub(super) fn questions() -> Vec<Event> {
+    let ask = |options: &[&str], timeout| {
+        let options = options.iter().map(|option| (*option).to_owned()).collect();
+        Tag::Ask(Question { next: "D.md".into(), text: "Why?".into(), options, timeout })
+    };
+    let timeout = |otherwise| Some(AskTimeout { after: Span::minutes(5), otherwise });
+    let tags = vec![
+        ask(&[], None),
+        ask(&["yes", "no"], timeout(Otherwise::Then("LATE.md".to_owned()))),
+        ask(&["yes", "no"], timeout(Otherwise::Default("no".to_owned()))),
+        Tag::Answered { next: "D.md".into(), answer: "yes".into() },
+    ];
+    let kept =
+        |tags: &[Tag]| PendingTransition { tags: tags.to_vec(), directories: BTreeMap::new() };
+    vec![
+        Event::AgentHeld { agent: "main".into(), kept: kept(&tags) },
+        Event::AgentAsks {
+            agent: "main".into(),
+            kept: kept(&tags[..1]),
+            ask: "main.1.1".parse().unwrap(),
+            at: Timestamp(7),
+        },
+    ]
 }
