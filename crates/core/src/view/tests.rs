@@ -30,9 +30,10 @@ mod watching;
 fn shown(play: &Play, owner: Owner) -> String {
     let status = status(&play.run, owner);
     let command = next_command(&play.run, status, States::AsPinned);
-    let Cause { text, hint, rest } = why(&play.run, &ledger(play), status, |at| at.to_string());
+    let cause = why(&play.run, &ledger(play), status, |at| at.to_string());
+    let Cause { text, hint, rest, others } = cause;
     let hint = hint.map(|hint| format!(" ({hint:?})")).unwrap_or_default();
-    format!("{status} ({}): {text}{hint}{rest}: {command:?}", status.exit_code())
+    format!("{status} ({}): {text}{hint}{rest}{others}: {command:?}", status.exit_code())
 }
 
 /// Returns the ledger of the story so far, with an event each millisecond from 10 on.
