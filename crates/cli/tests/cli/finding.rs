@@ -70,6 +70,10 @@ fn input_comes_from_a_file_or_a_pipe() {
     let empty = project.sends("", "run change --input -");
     empty.mentions(0, &["warning: --input -: standard input is empty"]);
     project.raymond("run change --input @missing --run-id no").says(
+    for form in ["", "@"] {
+        let words = format!("run change --input {form}<(echo from a command)");
+        inside(&project, ".", &words).prints("from a command\n").mentions(0, &[]);
+    }
         2,
         "raymond: --input: missing: No such file or directory (os error 2)\n\
          hint: to pass this text itself: --input '@@missing'\n",
