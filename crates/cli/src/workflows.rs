@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use raymond_core::crayfish::reading;
 use raymond_core::extension::is_state;
 
+use crate::config::shown;
+
 /// Most names of a folder that are searched, so that a typo in a huge folder is reported quickly.
 const MOST_NAMES: usize = 1_000;
 
@@ -138,14 +140,14 @@ fn list_of_states(folder: &Path, states: &[String]) -> String {
 }
 
 /// Describes files beside a workflow that only the first Raymond, a Go program, reads.
-pub(crate) fn unread_files(workflow: &Path) -> Vec<String> {
+pub(crate) fn unread_files(workflow: &Path, project: &Path) -> Vec<String> {
     let folder = if workflow.is_dir() { Some(workflow) } else { workflow.parent() };
     let manifests = ["workflow.yaml", "workflow.yml"].map(|name| folder.map(|at| at.join(name)));
     let manifest = manifests.into_iter().flatten().find(|path| path.is_file());
-    let config = Path::new(".raymond/config.toml");
+    let config = project.join(".raymond/config.toml");
     let config = config
         .is_file()
-        .then(|| format!("{} is not read; put settings into raymond.toml", config.display()));
+        .then(|| format!("{} is not read; put settings into raymond.toml", shown(&config)));
     let manifest = manifest.map(|path| {
         format!("{} is not read; set limits in raymond.toml or by flags", path.display())
     });

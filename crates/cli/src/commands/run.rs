@@ -209,9 +209,7 @@ fn start_new(
         backends::usable(&asked, &settings, replies, &reachable)?;
     // Recorded, so that a resume can report a client whose version changed.
     settings.clients = clients;
-    if !flags.output.quiet {
-        warn(&flags, texts, program, &settings, &prepared);
-    }
+    warn(project, &flags, texts, program, &settings, &prepared);
     // The checks above also run in the starter of a background run, because its user still sees the
     // terminal. The background process checks everything again.
     match DriveMode::of(&flags.background) {
@@ -291,6 +289,7 @@ fn launch(
 
 /// Prints warnings before the run starts.
 fn warn(
+    project: &Project,
     flags: &Run,
     texts: &GivenTexts,
     program: &Program,
@@ -306,7 +305,7 @@ fn warn(
     {
         crate::say!("warning: {line}");
     }
-    for unread in workflows::unread_files(&flags.workflow) {
+    for unread in workflows::unread_files(&flags.workflow, project.root.project()) {
         crate::say!("warning: {unread}");
     }
     if let Some(warning) =

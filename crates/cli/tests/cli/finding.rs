@@ -134,3 +134,6 @@ fn files_that_are_not_read_are_mentioned() {
     let warning = "warning: .raymond/config.toml is not read";
     project.raymond("run change --input x").mentions(0, &[warning]);
 }
+    project.write("a/file", "");
+    let warning = "warning: /project/.raymond/config.toml is not read";
+    inside(&project, "a", "run change --input x").mentions(0, &[warning]);
