@@ -114,7 +114,12 @@ fn stem(state: &str) -> &str {
 /// Says what the user may have meant by a workflow that does not exist.
 pub(crate) fn missing_hint(path: &Path) -> String {
     let folder = path.parent().unwrap_or_else(|| Path::new(""));
-    let states = if folder.as_os_str().is_empty() { Vec::new() } else { states(folder) };
+    let states = match folder.as_os_str().is_empty() {
+        // Many directories contain scripts and notes that are not states.
+        true if !has_entry(Path::new(".")) => Vec::new(),
+        true => states(Path::new(".")),
+        false => states(folder),
+    };
     let name = path.file_name().unwrap_or_default();
     let same_stem = states.iter().find(|state| OsStr::new(stem(state)) == name);
     match (same_stem, nearest(path)) {
@@ -136,6 +141,10 @@ fn list_of_states(folder: &Path, states: &[String]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
+    if folder.as_os_str().is_empty() {
+        let start = "`raymond run .` starts this workflow";
+        return format!("the states here are {listed}{more}; {start}");
+    }
     format!("the states of {} are {listed}{more}", folder.display())
 }
 

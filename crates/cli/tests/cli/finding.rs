@@ -44,6 +44,9 @@ fn state_without_extension_is_named_with_its_neighbours() {
     let hint = "hint: did you mean workflows/change/START.sh? \
                 the states of workflows/change are FIX.md, START.sh";
     project.raymond("run workflows/change/START").mentions(2, &[hint]);
+    let hint = "hint: did you mean START.sh? the states here are FIX.md, START.sh; \
+                `raymond run .` starts this workflow";
+    inside(&project, "workflows/change", "run START").mentions(2, &[hint]);
 }
 
 #[test]
