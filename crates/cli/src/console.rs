@@ -23,7 +23,6 @@ use raymond_core::run::stop::{StopMode, StopOrigin};
 use raymond_core::run::{Event, Record, Run};
 use raymond_core::time::Timestamp;
 use raymond_core::view::{BackendLabels, Line, RunView, ViewEvent, Weight, words};
-use raymond_engine::clock;
 use raymond_engine::driver::Head;
 use raymond_engine::feed::{FeedItem, NoteKind, RunWatcher};
 
@@ -108,7 +107,7 @@ impl Console {
         };
         let events = output.events.then(|| Events::to(anstream::stdout(), MAX_WAITING_BYTES));
         let (shown, retrying) = (AlreadyShown::nothing(output), BTreeMap::new());
-        let days = DayHeadings::since(clock::now());
+        let days = DayHeadings::default();
         Self { least, shown, stderr_writer, events, days, retrying }
     }
 
