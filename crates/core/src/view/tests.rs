@@ -509,6 +509,21 @@ fn loop_shows_its_iteration_and_restart_command() {
 }
 
 #[test]
+fn failed_result_of_a_callee_is_shown() {
+    let mut play = Play::new(prompts(&["A.md", "B.md", "C.md"])).started();
+    play.says("main", r#"<call return="B">C</call>"#);
+    play.says("main", r#"<result status="failed">no</result>"#);
+    assert_snapshot!(lines_of(&play), @"
+      main       starts at A.md
+    . main       A.md: turn 1
+      main       A.md → C.md (call) · $0.10
+    . main       C.md: turn 1
+      main       C.md → B.md (failed result) · $0.10
+    . main       B.md: turn 1
+    ");
+}
+
+#[test]
 fn paid_backends_are_named_if_several() {
     let files = [
         ("A.md", "text"),
