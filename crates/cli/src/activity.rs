@@ -28,6 +28,7 @@ pub(crate) fn describe(row: &AgentRow, doing: &Doing, now: Timestamp, zone: &Tim
             let counts = row.group.as_ref().map(workers).unwrap_or_default();
             format!("waiting for {counts}, then {then}")
         }
+        Doing::Waiting(Wait::Budget) => "waits for a higher budget".to_owned(),
         Doing::Waiting(Wait::Answer) => "waits for an answer".to_owned(),
         Doing::Waiting(Wait::Quota(backend, until)) => {
             format!("usage limit of {backend} until {}", time_at(*until, now, zone))
@@ -38,6 +39,7 @@ pub(crate) fn describe(row: &AgentRow, doing: &Doing, now: Timestamp, zone: &Tim
         Doing::Waiting(Wait::Login(backend)) => format!("waits for a login to {backend}"),
         Doing::Queued => "queued".to_owned(),
         Doing::Interrupted => "interrupted".to_owned(),
+        Doing::Stopped => "stopped".to_owned(),
         Doing::Nothing => String::new(),
     }
 }

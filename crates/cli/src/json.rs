@@ -157,10 +157,11 @@ pub(crate) fn denied(view: &RunView) -> serde_json::Value {
 
 /// Returns the numbers of agents and of workers.
 fn tally(view: &RunView) -> serde_json::Value {
-    let AgentCounts { running, queued, waiting, interrupted } = view.tally();
+    let AgentCounts { running, queued, waiting, interrupted, stopped } = view.tally();
     let WorkerCounts { done, failed, total } = view.workers();
     json!({
         "running": running, "queued": queued, "waiting": waiting, "interrupted": interrupted,
+        "stopped": stopped,
         "workers": { "done": done, "failed": failed, "total": total },
     })
 }
@@ -190,6 +191,7 @@ fn agent(view: &RunView, id: &AgentId, row: &AgentRow) -> serde_json::Value {
             Doing::Waiting(_) => Some("waiting"),
             Doing::Queued => Some("queued"),
             Doing::Interrupted => Some("interrupted"),
+            Doing::Stopped => Some("stopped"),
             Doing::Nothing => None,
         },
         "since": row.summary.since.to_string(),

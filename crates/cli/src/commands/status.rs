@@ -8,9 +8,7 @@ use raymond_core::budget::Micros;
 use raymond_core::ids::{AgentId, StateName};
 use raymond_core::text::counted;
 use raymond_core::time::Timestamp;
-use raymond_core::view::run_view::{
-    AgentCounts, AgentRow, Course, Doing, Standing, Wait, WorkerCounts,
-};
+use raymond_core::view::run_view::{AgentCounts, AgentRow, Doing, Standing, Wait, WorkerCounts};
 use raymond_core::view::view_event::ProgramKind;
 use raymond_core::view::{RunView, Totals};
 use raymond_core::workflow::State;
@@ -108,7 +106,7 @@ fn rehearsal(view: &RunView) -> String {
 
 /// Formats `2 running · 1 queued · 3 of 12 workers done, 1 failed`.
 fn tally(view: &RunView) -> Option<String> {
-    let AgentCounts { running, queued, waiting, interrupted } = view.tally();
+    let AgentCounts { running, queued, waiting, interrupted, stopped } = view.tally();
     let number = |count: usize, word: &str| (count > 0).then(|| format!("{count} {word}"));
     let WorkerCounts { done, failed, total } = view.workers();
     let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
@@ -117,6 +115,7 @@ fn tally(view: &RunView) -> Option<String> {
         number(running, "running"),
         number(interrupted, "interrupted"),
         number(queued, "queued"),
+        number(stopped, "stopped"),
         number(waiting, "waiting"),
         workers,
     ];
@@ -226,15 +225,10 @@ fn doing(view: &RunView, row: &AgentRow) -> String {
     if matches!(doing, Doing::Nothing | Doing::Waiting(Wait::Workers)) {
         return String::new();
     }
-    if view.course == Course::Ended && row.standing() == Standing::Live {
-        // No process waits or works any more.
-        let is_short = doing == Doing::Queued && view.cap().is_some_and(|cap| view.spent >= cap);
-        return if is_short { "  waits for a higher budget" } else { "  stopped" }.to_owned();
-    }
     let now = clock::now();
     let words = activity::describe(row, &doing, now, &TimeZone::system());
-    if doing == Doing::Interrupted {
-        // The time at which the owner died is unknown, so there is no duration.
+    if matches!(doing, Doing::Interrupted | Doing::Stopped | Doing::Waiting(Wait::Budget)) {
+        // No process works, and the time at which an owner died is unknown: there is no duration.
         return format!("  {words}");
     }
     if matches!(row.standing(), Standing::Parked | Standing::Joining) {

@@ -112,9 +112,11 @@ impl Cells {
         let state = [state].into_iter().chain(row.item()).collect::<Vec<_>>().join(" ");
         let (mark, style) = match doing {
             Doing::Waiting(_) => ("·", AnsiColor::Yellow.on_default()),
-            Doing::Working(_) | Doing::Queued | Doing::Interrupted | Doing::Nothing => {
-                ("▸", Style::new())
-            }
+            Doing::Working(_)
+            | Doing::Queued
+            | Doing::Interrupted
+            | Doing::Stopped
+            | Doing::Nothing => ("▸", Style::new()),
         };
         Self {
             mark,

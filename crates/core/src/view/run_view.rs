@@ -84,6 +84,8 @@ pub struct AgentCounts {
     pub waiting: usize,
     /// Agents whose turn was in flight when the owner died.
     pub interrupted: usize,
+    /// Agents whose turn waits for a resume.
+    pub stopped: usize,
 }
 
 /// The number of workers by outcome.
@@ -193,6 +195,7 @@ impl RunView {
                 Doing::Waiting(_) => tally.waiting += 1,
                 Doing::Queued => tally.queued += 1,
                 Doing::Interrupted => tally.interrupted += 1,
+                Doing::Stopped => tally.stopped += 1,
                 Doing::Nothing => {}
             }
         }
@@ -229,14 +232,23 @@ impl RunView {
     }
 
     /// Returns the activity of a row. A turn queued for a paused backend waits for more than a
-    /// slot.
+    /// slot, and without an owner no turn works or is queued.
     pub fn doing(&self, row: &AgentRow) -> Doing {
         match (&row.doing, row.backend()) {
             (Doing::Working(_), _) if self.course == Course::Interrupted => Doing::Interrupted,
+            (Doing::Nothing, _) if self.has_owner() || row.standing() != Standing::Live => {
+                Doing::Nothing
+            }
+            // A branch of steps that waits for its children has no turn.
+            (Doing::Nothing, _) if row.has_turn => Doing::Stopped,
+            (Doing::Working(_) | Doing::Waiting(Wait::Retry(_)), _) if !self.has_owner() => {
+                Doing::Stopped
+            }
             (Doing::Working(Activity::Prompt(_)), backend) => {
                 Doing::Working(Activity::Prompt(self.naming().label(backend).cloned()))
             }
             (Doing::Queued, Some(backend)) => match self.holds.get(backend) {
+                None if !self.has_owner() => self.stopped_in_queue(),
                 None => Doing::Queued,
                 Some(Hold::Quota { until, .. }) => {
                     Doing::Waiting(Wait::Quota(backend.clone(), *until))
@@ -244,8 +256,22 @@ impl RunView {
                 Some(Hold::Auth { .. }) => Doing::Waiting(Wait::Login(backend.clone())),
                 Some(Hold::Environment { .. }) => Doing::Waiting(Wait::Environment),
             },
+            (Doing::Queued, None) if !self.has_owner() => Doing::Stopped,
             (doing, _) => doing.clone(),
         }
+    }
+
+    const fn has_owner(&self) -> bool {
+        match self.course {
+            Course::Ahead | Course::Stopping => true,
+            Course::Ended | Course::Interrupted => false,
+        }
+    }
+
+    /// Returns the activity of a prompt in the queue of a run that has ended.
+    fn stopped_in_queue(&self) -> Doing {
+        let is_spent = self.cap().is_some_and(|cap| self.spent >= cap);
+        if is_spent { Doing::Waiting(Wait::Budget) } else { Doing::Stopped }
     }
 
     fn fold(&mut self, at: Timestamp, event: &Event) {
