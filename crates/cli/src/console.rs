@@ -163,7 +163,11 @@ impl Console {
         {
             "stopping; Ctrl-C again ends everything at once".clone_into(&mut line.text);
         }
-        (line.weight >= self.least).then_some(line)
+        let is_mistake = matches!(
+            event,
+            ViewEvent::Warned { warning, .. } if warning.is_mistake_of_workflow()
+        );
+        (is_mistake || line.weight >= self.least).then_some(line)
     }
 }
 

@@ -308,8 +308,11 @@ fn warn(
     for unread in workflows::unread_files(&flags.workflow, project.root.project()) {
         crate::say!("warning: {unread}");
     }
-    if let Some(warning) =
-        backends::unanswered(settings, texts.replies.as_deref(), &prepared.definition)
+    // The other warnings appear even with `--quiet`: the workflow or the command is probably wrong,
+    // and the run may cost money. A rehearsal costs none, and its replies may be incomplete.
+    if !flags.output.quiet
+        && let Some(warning) =
+            backends::unanswered(settings, texts.replies.as_deref(), &prepared.definition)
     {
         print_diagnostic(&warning);
     }

@@ -70,13 +70,13 @@ fn input_comes_from_a_file_or_a_pipe() {
     project.raymond("run change --input @note.txt").prints("from a file\n").mentions(0, &[]);
     project.raymond("run change --input @@note").prints("@note\n").mentions(0, &[]);
     project.sends("from a pipe", "run change --input -").prints("from a pipe\n").mentions(0, &[]);
-    let empty = project.sends("", "run change --input -");
-    empty.mentions(0, &["warning: --input -: standard input is empty"]);
-    project.raymond("run change --input @missing --run-id no").says(
     for form in ["", "@"] {
         let words = format!("run change --input {form}<(echo from a command)");
         inside(&project, ".", &words).prints("from a command\n").mentions(0, &[]);
     }
+    let empty = project.sends("", "run change --input -");
+    empty.mentions(0, &["warning: --input -: standard input is empty"]);
+    project.raymond("run change --input @missing --run-id no").says(
         2,
         "raymond: --input: missing: No such file or directory (os error 2)\n\
          hint: to pass this text itself: --input '@@missing'\n",
@@ -136,7 +136,7 @@ fn files_that_are_not_read_are_mentioned() {
     project.write(".raymond/config.toml", "budget = 1");
     let warning = "warning: .raymond/config.toml is not read";
     project.raymond("run change --input x").mentions(0, &[warning]);
-}
     project.write("a/file", "");
     let warning = "warning: /project/.raymond/config.toml is not read";
     inside(&project, "a", "run change --input x").mentions(0, &[warning]);
+}
