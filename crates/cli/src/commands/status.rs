@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 use raymond_core::agent::Location;
 use raymond_core::budget::Micros;
+use raymond_core::crayfish::StepId;
 use raymond_core::ids::{AgentId, StateName};
 use raymond_core::text::counted;
 use raymond_core::time::Timestamp;
@@ -114,8 +115,8 @@ fn tally(view: &RunView) -> Option<String> {
     let parts = [
         number(running, "running"),
         number(interrupted, "interrupted"),
-        number(queued, "queued"),
         number(stopped, "stopped"),
+        number(queued, "queued"),
         number(waiting, "waiting"),
         workers,
     ];
@@ -177,18 +178,35 @@ fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
     lines
 }
 
-/// The `description` of each state.
-type Descriptions = BTreeMap<StateName, String>;
+/// The `description` of each state and step.
+#[derive(Default)]
+struct Descriptions {
+    states: BTreeMap<StateName, String>,
+    steps: BTreeMap<StepId, String>,
+}
 
-/// Returns the descriptions of the pinned states. They only help, so an unreadable definition has
-/// none.
+impl Descriptions {
+    fn of(&self, location: &Location) -> Option<&String> {
+        match location {
+            Location::State(state) => self.states.get(state),
+            Location::Step(key) => self.steps.get(&key.step),
+        }
+    }
+}
+
+/// Returns the descriptions of the pinned definition. They only help, so an unreadable definition
+/// has none.
 fn descriptions(seen: &Seen, blobs: &Blobs) -> Descriptions {
     let pinned = Pin::load(&seen.head.run.manifest, blobs);
-    let definition = pinned.and_then(|pinned| pinned.definition());
-    let states = definition.map(|definition| definition.states).unwrap_or_default();
+    let Ok(definition) = pinned.and_then(|pinned| pinned.definition()) else {
+        return Descriptions::default();
+    };
+    let steps = definition.steps.iter().flat_map(|steps| steps.document.steps());
+    let steps = steps.filter_map(|step| Some((step.id.clone(), step.description.clone()?)));
+    let steps = steps.collect();
     let described =
         |(name, state): (StateName, State)| Some((name, state.front.description.clone()?));
-    states.into_iter().filter_map(described).collect()
+    Descriptions { states: definition.states.into_iter().filter_map(described).collect(), steps }
 }
 
 fn line(view: &RunView, id: &AgentId, row: &AgentRow, descriptions: &Descriptions) -> String {
@@ -213,8 +231,8 @@ fn line(view: &RunView, id: &AgentId, row: &AgentRow, descriptions: &Description
     let backend = backend.map(|backend| format!("  {backend}")).unwrap_or_default();
     let item = row.item().map(|item| format!("  {}", sanitized(&item))).unwrap_or_default();
     let doing = format!("{}{status}", doing(view, row));
-    let described = row.summary.location.as_ref().and_then(Location::state);
-    let described = described.and_then(|state| descriptions.get(state));
+    let described = row.summary.location.as_ref();
+    let described = described.and_then(|location| descriptions.of(location));
     let described = described.map(|text| format!("  ({})", sanitized(text))).unwrap_or_default();
     format!("{id:<16} {}{visit}{depth}{item}{backend}{doing}{described}", row.place_name())
 }
