@@ -268,7 +268,8 @@ fn rows_stay_without_colours() {
     };
     let lines = check(&[("NO_COLOR", "1")], false);
     assert_eq!(lines, check(&[], true));
-    for words in ["= hint: set the variable", "reminder 1: no tag", "W.sh: failed: ", "failed after"]
+    for words in
+        ["= hint: set the variable", "reminder 1: no tag", "W.sh: failed: ", "failed after"]
     {
         assert!(lines.iter().any(|line| line.contains(words)), "{words}: {lines:#?}");
     }

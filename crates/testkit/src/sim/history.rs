@@ -99,11 +99,7 @@ impl HistoryBuilder<'_> {
                 // does.
                 self.moving.insert(agent.clone(), (visit, *tag, instead_of.clone()));
             }
-            Event::AgentWaits { agent, kept, .. } => {
-                let line = Line::Park { visit: self.visit(agent), to: kept.target().into() };
-                self.push_line(agent, line.to_string());
-            }
-            Event::AgentJoins { agent, kept, .. } => {
+            Event::AgentWaits { agent, kept, .. } | Event::AgentJoins { agent, kept, .. } => {
                 let line = Line::Park { visit: self.visit(agent), to: kept.target().into() };
                 self.push_line(agent, line.to_string());
             }
