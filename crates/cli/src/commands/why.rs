@@ -38,8 +38,9 @@ pub(crate) fn why(flags: &RunArgument) -> Result<u8, Failure> {
         // The lines below name all failed agents, with their reasons.
         let others = sanitized(&cause::others(&seen.head.run, &seen.head.ledger, status));
         let sentence = why.replacen(&others, "", 1);
-        let (count, named) = (failed(&view).count(), usize::from(status == Status::Failed));
-        let failed = if count > named { failed_lines(&view) } else { String::new() };
+        let named = usize::from(status == Status::Failed);
+        let is_listed = status != Status::Cancelled && failed(&view).count() > named;
+        let failed = if is_listed { failed_lines(&view) } else { String::new() };
         let left = left_running.iter().map(|command| format!("left running: {command}\n"));
         let left = left.collect::<String>();
         let alternative = alternative.map(|words| words + "\n").unwrap_or_default();
