@@ -35,6 +35,7 @@ pub(crate) fn describe(
             let counts = row.group.as_ref().map(workers).unwrap_or_default();
             format!("waiting for {counts}, then {then}")
         }
+        AgentActivity::Waiting(Wait::Budget) => "waits for a higher budget".to_owned(),
         AgentActivity::Waiting(Wait::Answer) => "waits for an answer".to_owned(),
         AgentActivity::Waiting(Wait::Quota(backend, until)) => {
             format!("usage limit of {backend} until {}", time_at(*until, now, zone))
@@ -45,6 +46,7 @@ pub(crate) fn describe(
         AgentActivity::Waiting(Wait::Login(backend)) => format!("waits for a login to {backend}"),
         AgentActivity::Queued => "queued".to_owned(),
         AgentActivity::Interrupted => "interrupted".to_owned(),
+        AgentActivity::Stopped => "stopped".to_owned(),
         AgentActivity::Nothing => String::new(),
     }
 }
