@@ -15,6 +15,8 @@ struct OuterClient {
     names: &'static [&'static str],
     beginnings: &'static [&'static str],
     ends: &'static [&'static str],
+    /// Words between underscores. `TOKENS` is another word: settings limit tokens.
+    words: &'static [&'static str],
     /// Logins that the user may have set. Without them, a client would be logged out.
     logins: &'static [&'static str],
 }
@@ -24,7 +26,8 @@ const OUTER_CLIENTS: [OuterClient; 2] = [
         prefix: "CLAUDE",
         names: &["CODE", "_CODE_ENTRYPOINT"],
         beginnings: &["_CODE_SESSION_", "_CODE_CHILD_", "_CODE_BRIDGE_", "_CODE_REMOTE_SESSION_"],
-        ends: &["_SESSION_ID", "_TOKEN", "_SOCKET", "_PORT", "_FD", "_FILE_DESCRIPTOR"],
+        ends: &["_SESSION_ID", "_PORT", "_FD", "_FILE_DESCRIPTOR"],
+        words: &["TOKEN", "SOCKET", "WEBSOCKET"],
         logins: &["_CODE_OAUTH_TOKEN", "_CODE_OAUTH_REFRESH_TOKEN"],
     },
     OuterClient {
@@ -39,7 +42,8 @@ const OUTER_CLIENTS: [OuterClient; 2] = [
             "CONNECTORS_TOKEN",
         ],
         beginnings: &["SANDBOX", "SNAPSHOT_", "NETWORK_PROXY_", "EXEC_SERVER_", "INTERNAL_"],
-        ends: &["_SOCKET"],
+        ends: &[],
+        words: &["SOCKET"],
         logins: &[],
     },
 ];
@@ -50,7 +54,8 @@ impl OuterClient {
             !self.logins.contains(&rest)
                 && (self.names.contains(&rest)
                     || self.beginnings.iter().any(|beginning| rest.starts_with(beginning))
-                    || self.ends.iter().any(|end| rest.ends_with(end)))
+                    || self.ends.iter().any(|end| rest.ends_with(end))
+                    || rest.split('_').any(|word| self.words.contains(&word)))
         })
     }
 }
@@ -80,6 +85,9 @@ mod tests {
             "CLAUDE_CODE_CHILD_SESSION",
             "CLAUDE_CODE_MESSAGING_SOCKET",
             "CLAUDE_CODE_MESSAGING_TOKEN",
+            "CLAUDE_CODE_MESSAGING_SOCKET_PATH",
+            "CLAUDE_CODE_X_SOCKET_DIR",
+            "CLAUDE_CODE_X_TOKEN_FILE",
             "CLAUDE_CODE_SSE_PORT",
             "CLAUDE_CODE_WEBSOCKET_AUTH_FILE_DESCRIPTOR",
             "CODEX_THREAD_ID",

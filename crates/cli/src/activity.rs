@@ -37,15 +37,12 @@ pub(crate) fn describe(
             let counts = row.group.as_ref().map(workers).unwrap_or_default();
             format!("waiting for {counts}, then {then}")
         }
+        AgentActivity::Waiting(Wait::Budget) => "waits for a higher budget".to_owned(),
         AgentActivity::Waiting(Wait::Answer) if let Some(open) = &row.question => {
             let Question { text, options, .. } = &open.question;
             let due = open.due().map(|due| format!(" until {}", time_at(due, now, zone)));
-            format!(
-                "asking{}: {}{}",
-                due.unwrap_or_default(),
-                preview(text),
-                options_words(options)
-            )
+            let (text, options) = (preview(text), options_words(options));
+            format!("asking{}: {text}{options}", due.unwrap_or_default())
         }
         AgentActivity::Waiting(Wait::Answer) => "waits for an answer".to_owned(),
         AgentActivity::Waiting(Wait::Quota(backend, until)) => {
@@ -57,6 +54,7 @@ pub(crate) fn describe(
         AgentActivity::Waiting(Wait::Login(backend)) => format!("waits for a login to {backend}"),
         AgentActivity::Queued => "queued".to_owned(),
         AgentActivity::Interrupted => "interrupted".to_owned(),
+        AgentActivity::Stopped => "stopped".to_owned(),
         AgentActivity::Nothing => String::new(),
     }
 }

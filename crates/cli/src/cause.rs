@@ -11,11 +11,15 @@ use crate::local_time::date_time;
 
 /// Returns the cause of a status in one sentence without a full stop.
 pub(crate) fn sentence(run: &Run, ledger: &Ledger, status: Status, states: States) -> String {
-    let Cause { text, hint, rest } = view::why(run, ledger, status, date_time);
-    match hint.filter(|hint| is_open(hint, states)) {
-        Some(hint) => format!("{text} ({}){rest}", hint_text(&hint, &run.id)),
-        None => format!("{text}{rest}"),
-    }
+    let Cause { text, hint, rest, others } = view::why(run, ledger, status, date_time);
+    let hint = hint.filter(|hint| is_open(hint, states));
+    let hint = hint.map(|hint| format!(" ({})", hint_text(&hint, &run.id))).unwrap_or_default();
+    format!("{text}{hint}{rest}{others}")
+}
+
+/// Returns the end of the sentence, which names at most ten other failed agents.
+pub(crate) fn others(run: &Run, ledger: &Ledger, status: Status) -> String {
+    view::why(run, ledger, status, date_time).others
 }
 
 /// Returns the edit without which a resume fails in the same way again.

@@ -23,7 +23,6 @@ use raymond_core::run::stop::{StopMode, StopOrigin};
 use raymond_core::run::{Event, Record, Run};
 use raymond_core::time::Timestamp;
 use raymond_core::view::{BackendLabels, LogLine, RunView, ViewEvent, Weight, words};
-use raymond_engine::clock;
 use raymond_engine::driver::Head;
 use raymond_engine::feed::{FeedItem, NoteKind, RunWatcher};
 
@@ -108,7 +107,7 @@ impl Console {
         };
         let events = output.events.then(|| Events::to(anstream::stdout(), MAX_WAITING_BYTES));
         let (shown, retrying) = (AlreadyShown::nothing(output), BTreeMap::new());
-        let days = DayHeadings::since(clock::now());
+        let days = DayHeadings::default();
         Self { least, shown, stderr_writer, events, days, retrying }
     }
 
@@ -164,7 +163,11 @@ impl Console {
         {
             "stopping; Ctrl-C again ends everything at once".clone_into(&mut line.text);
         }
-        (line.weight >= self.least).then_some(line)
+        let is_mistake = matches!(
+            event,
+            ViewEvent::Warned { warning, .. } if warning.is_mistake_of_workflow()
+        );
+        (is_mistake || line.weight >= self.least).then_some(line)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Texts that a flag names instead of containing them: `--input -`, `--input @FILE`, `--replies -`.
+//! Texts that a flag names instead of containing them: `--input -`, `--input @FILE`,
+//! `--input <(…)`, `--replies -`.
 //!
 //! Standard input and pipes can be read only once. So they are read first, and a background process
 //! gets their texts from its starter, as JSON on its standard input.
@@ -60,8 +61,13 @@ fn handed_over() -> Result<Option<GivenTexts>, Failure> {
     texts.map(Some).map_err(|error| Failure::environment(format!("standard input: {error}")))
 }
 
-/// Returns the text of `--input`: itself, or what `-` or `@FILE` names.
+/// Returns the text of `--input`: itself, or what `-`, `@FILE` or `<(…)` names.
 fn input(flag: &str) -> Result<String, Failure> {
+    if is_process_substitution(flag) {
+        return read("--input", Path::new(flag)).map_err(|failure| {
+            failure.hint("to pass this text itself, send it to standard input: --input -")
+        });
+    }
     match flag.strip_prefix('@') {
         // `@@home` is the text `@home`.
         Some(text) if text.starts_with('@') => Ok(text.to_owned()),
@@ -77,6 +83,12 @@ fn input(flag: &str) -> Result<String, Failure> {
         }
         None => Ok(flag.to_owned()),
     }
+}
+
+/// Whether a text is a path by which a shell passes `<(…)`: `/dev/fd/63`, or `/proc/self/fd/11`.
+fn is_process_substitution(text: &str) -> bool {
+    let number = ["/dev/fd/", "/proc/self/fd/"].iter().find_map(|start| text.strip_prefix(start));
+    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn read(flag: &str, path: &Path) -> Result<String, Failure> {
@@ -108,6 +120,11 @@ mod tests {
         check("", Ok(""));
         check("@@home", Ok("@home"));
         check(&format!("@{}", file.display()), Ok("from a file\n"));
+        let closed = "/dev/fd/987654";
+        let refused = format!("--input: {closed}: No such file or directory (os error 2)");
+        check(closed, Err(&refused));
+        check("/dev/fd/", Ok("/dev/fd/"));
+        check("/dev/fd/3 is open", Ok("/dev/fd/3 is open"));
         check("@missing.txt", Err("--input: missing.txt: No such file or directory (os error 2)"));
         std::fs::write(&file, b"\xff").unwrap();
         let binary = format!("--input: {} is not UTF-8", file.display());

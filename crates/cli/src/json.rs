@@ -183,10 +183,11 @@ pub(crate) fn denied(view: &RunView) -> serde_json::Value {
 
 /// Returns the numbers of agents and of workers.
 fn tally(view: &RunView) -> serde_json::Value {
-    let AgentCounts { running, queued, waiting, interrupted } = view.tally();
+    let AgentCounts { running, queued, waiting, interrupted, stopped } = view.tally();
     let WorkerCounts { done, failed, total } = view.workers();
     json!({
         "running": running, "queued": queued, "waiting": waiting, "interrupted": interrupted,
+        "stopped": stopped,
         "workers": { "done": done, "failed": failed, "total": total },
     })
 }
@@ -217,6 +218,7 @@ fn agent(view: &RunView, id: &AgentId, row: &AgentRow) -> serde_json::Value {
             AgentActivity::Waiting(_) => Some("waiting"),
             AgentActivity::Queued => Some("queued"),
             AgentActivity::Interrupted => Some("interrupted"),
+            AgentActivity::Stopped => Some("stopped"),
             AgentActivity::Nothing => None,
         },
         "since": row.summary.since.to_string(),

@@ -20,7 +20,8 @@ pub(crate) fn time_of_day(at: Timestamp, zone: &TimeZone) -> String {
     zoned(at, zone).strftime("%H:%M:%S").to_string()
 }
 
-/// Names the day above the first line of each day, because lines have only a time of day.
+/// Names the day and the zone above the first line and above the first line of each day, because
+/// lines have only a time of day.
 #[derive(Debug)]
 pub(crate) struct DayHeadings {
     zone: TimeZone,
@@ -28,18 +29,13 @@ pub(crate) struct DayHeadings {
     day: Option<Date>,
 }
 
-impl DayHeadings {
-    /// For a history: its first line gets a heading.
-    pub(crate) fn of_history() -> Self {
+impl Default for DayHeadings {
+    fn default() -> Self {
         Self { zone: TimeZone::system(), day: None }
     }
+}
 
-    /// For lines that a user watches: today needs no heading.
-    pub(crate) fn since(now: Timestamp) -> Self {
-        let zone = TimeZone::system();
-        Self { day: Some(zoned(now, &zone).date()), zone }
-    }
-
+impl DayHeadings {
     /// Returns `2026-11-19 CET` if a line is the first one of its day.
     pub(crate) fn above(&mut self, at: Timestamp) -> Option<String> {
         let at = zoned(at, &self.zone);
@@ -94,9 +90,6 @@ mod tests {
         // Midnight in this zone, an hour before midnight UTC.
         assert_eq!(history.above(at(21)).as_deref(), Some("2026-02-03 CET"));
         assert_eq!(history.above(at(22)), None);
-        let mut watched = DayHeadings::since(at(0));
-        assert_eq!(watched.above(at(0)), None);
-        assert!(watched.above(at(48)).is_some());
     }
 
     #[test]

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use raymond_core::crayfish::reading;
 use raymond_core::extension::is_state;
 
+use crate::config::shown;
+
 /// Most names of a folder that are searched, so that a typo in a huge folder is reported quickly.
 const MOST_NAMES: usize = 1_000;
 
@@ -112,7 +114,12 @@ fn stem(state: &str) -> &str {
 /// Says what the user may have meant by a workflow that does not exist.
 pub(crate) fn missing_hint(path: &Path) -> String {
     let folder = path.parent().unwrap_or_else(|| Path::new(""));
-    let states = if folder.as_os_str().is_empty() { Vec::new() } else { states(folder) };
+    let states = match folder.as_os_str().is_empty() {
+        // Many directories contain scripts and notes that are not states.
+        true if !has_entry(Path::new(".")) => Vec::new(),
+        true => states(Path::new(".")),
+        false => states(folder),
+    };
     let name = path.file_name().unwrap_or_default();
     let same_stem = states.iter().find(|state| OsStr::new(stem(state)) == name);
     match (same_stem, nearest(path)) {
@@ -134,18 +141,22 @@ fn list_of_states(folder: &Path, states: &[String]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
+    if folder.as_os_str().is_empty() {
+        let start = "`raymond run .` starts this workflow";
+        return format!("the states here are {listed}{more}; {start}");
+    }
     format!("the states of {} are {listed}{more}", folder.display())
 }
 
 /// Describes files beside a workflow that only the first Raymond, a Go program, reads.
-pub(crate) fn unread_files(workflow: &Path) -> Vec<String> {
+pub(crate) fn unread_files(workflow: &Path, project: &Path) -> Vec<String> {
     let folder = if workflow.is_dir() { Some(workflow) } else { workflow.parent() };
     let manifests = ["workflow.yaml", "workflow.yml"].map(|name| folder.map(|at| at.join(name)));
     let manifest = manifests.into_iter().flatten().find(|path| path.is_file());
-    let config = Path::new(".raymond/config.toml");
+    let config = project.join(".raymond/config.toml");
     let config = config
         .is_file()
-        .then(|| format!("{} is not read; put settings into raymond.toml", config.display()));
+        .then(|| format!("{} is not read; put settings into raymond.toml", shown(&config)));
     let manifest = manifest.map(|path| {
         format!("{} is not read; set limits in raymond.toml or by flags", path.display())
     });

@@ -296,9 +296,7 @@ pub(super) fn resume_run(
     let backends = with_earlier_backends(project, backends, &owned.head.run.settings, &settings);
     let states = adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
     let (mut owned, adopted) = adopted(owned, adopt, changed)?;
-    if !options.output.quiet {
-        print_diagnostics(&warnings);
-    }
+    print_diagnostics(&warnings);
     // Printed after the refusals above, because a refused resume should print only its reason.
     let kept = price_change_note(project, &owned.head.run, &settings)?;
     // Before `extend` below, which overwrites the recorded versions.
@@ -462,9 +460,7 @@ fn only_plan(
     let definitions = Definitions { pinned: &pinned, adopted: decision.adopt.as_ref() };
     let warnings = check_requirements(project, run, &settings, definitions)?;
     usable(project, run, &settings, definitions)?;
-    if !options.output.quiet {
-        print_diagnostics(&warnings);
-    }
+    print_diagnostics(&warnings);
     if let Some(line) = price_change_note(project, run, &settings)? {
         crate::say!("raymond: {line}");
     }

@@ -209,8 +209,12 @@ fn start_new(
         backends::usable(&asked, &settings, replies, &reachable)?;
     // Recorded, so that a resume can report a client whose version changed.
     settings.clients = clients;
-    if !flags.output.quiet {
-        warn(&flags, texts, program, &settings, &prepared);
+    warn(project, &flags, program, &prepared);
+    // A rehearsal costs nothing, and its replies may be incomplete on purpose.
+    if !flags.output.quiet
+        && let Some(warning) = backends::unanswered(&settings, replies, &prepared.definition)
+    {
+        print_diagnostic(&warning);
     }
     // The checks above also run in the starter of a background run, because its user still sees the
     // terminal. The background process checks everything again.
@@ -293,14 +297,9 @@ fn launch(
     })
 }
 
-/// Prints warnings before the run starts.
-fn warn(
-    flags: &RunFlags,
-    texts: &GivenTexts,
-    program: &Program,
-    settings: &Settings,
-    prepared: &Prepared,
-) {
+/// Prints warnings before the run starts, even with `--quiet`: the workflow or the command is
+/// probably wrong, and the run may cost money.
+fn warn(project: &Project, flags: &RunFlags, program: &Program, prepared: &Prepared) {
     for warning in &prepared.warnings {
         print_diagnostic(&located(warning.clone(), &flags.workflow));
     }
@@ -310,13 +309,8 @@ fn warn(
     {
         crate::say!("warning: {line}");
     }
-    for unread in workflows::unread_files(&flags.workflow) {
+    for unread in workflows::unread_files(&flags.workflow, project.root.project()) {
         crate::say!("warning: {unread}");
-    }
-    if let Some(warning) =
-        backends::unanswered(settings, texts.replies.as_deref(), &prepared.definition)
-    {
-        print_diagnostic(&warning);
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let (mut view, naming) = (RunView::default(), seen.head.ledger.naming());
     let mut text = String::new();
     let edge = terminal::edge(&std::io::stdout());
-    let mut days = DayHeadings::of_history();
+    let mut days = DayHeadings::default();
     for record in runs::records(&seen) {
         let record = record?;
         let mut lines = String::new();

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 use raymond_core::agent::Location;
 use raymond_core::budget::Micros;
+use raymond_core::crayfish::StepId;
 use raymond_core::ids::{AgentId, StateName};
 use raymond_core::text::counted;
 use raymond_core::time::Timestamp;
 use raymond_core::view::run_view::{
-    AgentActivity, AgentCounts, AgentRow, Course, RowStatus, Wait, WorkerCounts,
+    AgentActivity, AgentCounts, AgentRow, RowStatus, Wait, WorkerCounts,
 };
 use raymond_core::view::view_event::ProgramKind;
 use raymond_core::view::{RunView, Totals};
@@ -108,7 +109,7 @@ fn rehearsal(view: &RunView) -> String {
 
 /// Formats `2 running · 1 queued · 3 of 12 workers done, 1 failed`.
 fn tally(view: &RunView) -> Option<String> {
-    let AgentCounts { running, queued, waiting, interrupted } = view.tally();
+    let AgentCounts { running, queued, waiting, interrupted, stopped } = view.tally();
     let number = |count: usize, word: &str| (count > 0).then(|| format!("{count} {word}"));
     let WorkerCounts { done, failed, total } = view.workers();
     let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
@@ -116,6 +117,7 @@ fn tally(view: &RunView) -> Option<String> {
     let parts = [
         number(running, "running"),
         number(interrupted, "interrupted"),
+        number(stopped, "stopped"),
         number(queued, "queued"),
         number(waiting, "waiting"),
         workers,
@@ -178,18 +180,35 @@ fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
     lines
 }
 
-/// The `description` of each state.
-type Descriptions = BTreeMap<StateName, String>;
+/// The `description` of each state and step.
+#[derive(Default)]
+struct Descriptions {
+    states: BTreeMap<StateName, String>,
+    steps: BTreeMap<StepId, String>,
+}
 
-/// Returns the descriptions of the pinned states. They only help, so an unreadable definition has
-/// none.
+impl Descriptions {
+    fn of(&self, location: &Location) -> Option<&String> {
+        match location {
+            Location::State(state) => self.states.get(state),
+            Location::Step(key) => self.steps.get(&key.step),
+        }
+    }
+}
+
+/// Returns the descriptions of the pinned definition. They only help, so an unreadable definition
+/// has none.
 fn descriptions(seen: &Seen, blobs: &Blobs) -> Descriptions {
     let pinned = Pin::load(&seen.head.run.manifest, blobs);
-    let definition = pinned.and_then(|pinned| pinned.definition());
-    let states = definition.map(|definition| definition.states).unwrap_or_default();
+    let Ok(definition) = pinned.and_then(|pinned| pinned.definition()) else {
+        return Descriptions::default();
+    };
+    let steps = definition.steps.iter().flat_map(|steps| steps.document.steps());
+    let steps = steps.filter_map(|step| Some((step.id.clone(), step.description.clone()?)));
+    let steps = steps.collect();
     let described =
         |(name, state): (StateName, State)| Some((name, state.front.description.clone()?));
-    states.into_iter().filter_map(described).collect()
+    Descriptions { states: definition.states.into_iter().filter_map(described).collect(), steps }
 }
 
 fn line(view: &RunView, id: &AgentId, row: &AgentRow, descriptions: &Descriptions) -> String {
@@ -219,8 +238,8 @@ fn line(view: &RunView, id: &AgentId, row: &AgentRow, descriptions: &Description
     let backend = backend.map(|backend| format!("  {backend}")).unwrap_or_default();
     let item = row.item().map(|item| format!("  {}", sanitized(&item))).unwrap_or_default();
     let activity = format!("{}{status}", activity(view, row));
-    let described = row.summary.location.as_ref().and_then(Location::state);
-    let described = described.and_then(|state| descriptions.get(state));
+    let described = row.summary.location.as_ref();
+    let described = described.and_then(|location| descriptions.of(location));
     let described = described.map(|text| format!("  ({})", sanitized(text))).unwrap_or_default();
     format!("{id:<16} {}{visit}{depth}{item}{backend}{activity}{described}", row.place_name())
 }
@@ -231,16 +250,13 @@ fn activity(view: &RunView, row: &AgentRow) -> String {
     if matches!(activity, AgentActivity::Nothing | AgentActivity::Waiting(Wait::Workers)) {
         return String::new();
     }
-    if view.course == Course::Ended && row.status() == RowStatus::Live {
-        // No process waits or works any more.
-        let is_short =
-            activity == AgentActivity::Queued && view.cap().is_some_and(|cap| view.spent >= cap);
-        return if is_short { "  waits for a higher budget" } else { "  stopped" }.to_owned();
-    }
     let now = clock::now();
     let words = activity::describe(row, &activity, now, &TimeZone::system());
-    if activity == AgentActivity::Interrupted {
-        // The time at which the owner died is unknown, so there is no duration.
+    if matches!(
+        activity,
+        AgentActivity::Interrupted | AgentActivity::Stopped | AgentActivity::Waiting(Wait::Budget)
+    ) {
+        // No process works, and the time at which an owner died is unknown: there is no duration.
         return format!("  {words}");
     }
     if matches!(row.status(), RowStatus::Parked | RowStatus::Joining | RowStatus::Asking) {

@@ -115,6 +115,7 @@ impl Cells {
             AgentActivity::Working(_)
             | AgentActivity::Queued
             | AgentActivity::Interrupted
+            | AgentActivity::Stopped
             | AgentActivity::Nothing => ("▸", Style::new()),
         };
         Self {

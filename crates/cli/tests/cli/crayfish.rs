@@ -13,7 +13,7 @@ const FLOW: &str = r#"{
     { "id": "fetch", "kind": "exec", "shell": "./fetch {{vars.mode}}\necho done", "retries": 2, "timeoutMs": 30000,
       "io": { "mode": "stream" } },
     { "id": "gate", "kind": "if", "cond": { "op": "exists", "path": "$.results.fetch" },
-      "then": [ { "id": "judge", "kind": "agent", "prompt": "Judge it.",
+      "then": [ { "id": "judge", "kind": "agent", "prompt": "Judge it.", "description": "rates it",
                   "input": { "what": "{{results.fetch.json}}" }, "schema": { "$ref": "Verdict" } } ] }
   ]
 }
@@ -199,12 +199,14 @@ vars mode
 │   reads vars.mode · stdout: any JSON · 2 attempts of at most 30s each
 └ gate  if  $.results.fetch exists
   └ judge  agent  Judge it.
+      rates it
       reads results.fetch.json · answers Verdict · 3 attempts
 ",
     );
     let steps = project.raymond("crayfish explain flow.json --json").json()["steps"].clone();
     let judge = json!({
         "id": "judge", "kind": "agent", "path": "/steps/1/then/0", "inside": "gate", "does": "Judge it.",
+        "description": "rates it",
         "facts": ["reads results.fetch.json", "answers Verdict", "3 attempts"],
     });
     assert_eq!(steps[2], judge);

@@ -44,6 +44,9 @@ fn state_without_extension_is_named_with_its_neighbours() {
     let hint = "hint: did you mean workflows/change/START.sh? \
                 the states of workflows/change are FIX.md, START.sh";
     project.raymond("run workflows/change/START").mentions(2, &[hint]);
+    let hint = "hint: did you mean START.sh? the states here are FIX.md, START.sh; \
+                `raymond run .` starts this workflow";
+    inside(&project, "workflows/change", "run START").mentions(2, &[hint]);
 }
 
 #[test]
@@ -67,6 +70,10 @@ fn input_comes_from_a_file_or_a_pipe() {
     project.raymond("run change --input @note.txt").prints("from a file\n").mentions(0, &[]);
     project.raymond("run change --input @@note").prints("@note\n").mentions(0, &[]);
     project.sends("from a pipe", "run change --input -").prints("from a pipe\n").mentions(0, &[]);
+    for form in ["", "@"] {
+        let words = format!("run change --input {form}<(echo from a command)");
+        inside(&project, ".", &words).prints("from a command\n").mentions(0, &[]);
+    }
     let empty = project.sends("", "run change --input -");
     empty.mentions(0, &["warning: --input -: standard input is empty"]);
     project.raymond("run change --input @missing --run-id no").says(
@@ -129,4 +136,7 @@ fn files_that_are_not_read_are_mentioned() {
     project.write(".raymond/config.toml", "budget = 1");
     let warning = "warning: .raymond/config.toml is not read";
     project.raymond("run change --input x").mentions(0, &[warning]);
+    project.write("a/file", "");
+    let warning = "warning: /project/.raymond/config.toml is not read";
+    inside(&project, "a", "run change --input x").mentions(0, &[warning]);
 }

@@ -121,8 +121,32 @@ fn why_prints_one_sentence_and_next_command() {
         json!({
             "version": 1, "run_id": "one-bad", "status": "failed", "next_command": "raymond resume one-bad --with-current",
             "why": "main failed at START.sh: script: exit status 1: why", "left_running": [], "denied": [],
+            "failed": [{ "id": "main", "state": "START.sh", "failure": "script: exit status 1: why" }],
         })
     );
+}
+
+#[test]
+fn why_names_every_failed_agent() {
+    let forks = "for n in 1 2 3 4 5 6 7 8 9 10 11 12; do echo '<fork next=\"END\">W</fork>'; done";
+    let project = Project::of(&[
+        ("flow/START.sh", forks),
+        ("flow/W.sh", "case $RAYMOND_AGENT_ID in *_w12) exit 2;; *) exit 1;; esac"),
+        ("flow/END.sh", "echo '<result>done</result>'"),
+    ]);
+    project.raymond("run flow --run-id r -q").mentions(1, &[]);
+    project.raymond("why r").prints(
+        "failed: main_w1 failed at W.sh: script: exit status 1 \
+         (its output: raymond logs r --agent main_w1 --state W)\n\
+         12 agents failed:\n  main_w1, main_w2, main_w3, main_w4, main_w5, main_w6, main_w7, \
+         main_w8, main_w9, main_w10, main_w11 at W.sh: script: exit status 1\n  \
+         main_w12 at W.sh: script: exit status 2\n→ first fix W.sh or what it needs, then: \
+         raymond resume r --with-current\n",
+    );
+    let failed = &project.raymond("why r --json").json()["failed"];
+    assert_eq!(failed.as_array().unwrap().len(), 12, "{failed}");
+    let last = json!({ "id": "main_w12", "state": "W.sh", "failure": "script: exit status 2" });
+    assert_eq!(failed[11], last);
 }
 
 #[test]

@@ -73,6 +73,6 @@ fn missing_input_is_warned_about_once() {
     check("Do {{ result }}.", "", Some(result));
     check("Do {{input}}.", "--input x", None);
     check("Do {{input}}.", "--input=", None);
-    check("Do {{input}}.", "--quiet", None);
+    check("Do {{input}}.", "--quiet", Some(input));
     check("Do {{visit}}, { {input} }.", "", None);
 }

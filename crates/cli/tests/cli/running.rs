@@ -38,7 +38,7 @@ fn log_on_stderr_result_on_stdout() {
 fn word_run_is_optional() {
     let project = Project::of(&FLOW);
     for words in ["wf", "wf/START.md", "./wf"] {
-        let output = project.raymond(&format!("{words} --replies replies.yaml --quiet"));
+        let output = project.raymond(&format!("{words} --replies replies.yaml --input x --quiet"));
         output.says(0, "").prints("all good\n");
     }
 }
@@ -50,7 +50,7 @@ fn verbose_prints_more_and_quiet_only_failures() {
     verbose.mentions(0, &["main             WORK.sh: turn 1\n"]);
     project.write("wf/WORK.sh", "echo oops >&2; exit 3");
     project
-        .raymond("run wf --replies replies.yaml --quiet")
+        .raymond("run wf --replies replies.yaml --input x --quiet")
         .prints("")
         .says(1, "main             WORK.sh: failed: script: exit status 3: oops");
 }
@@ -72,7 +72,7 @@ fn json_is_one_value_on_stdout() {
             "spent_usd": 0.02, "budget_usd": 10.0, "started_at": "", "updated_at": "",
             "visits": 3, "turns": 3, "paid_turns": 2, "unpriced_attempts": 0, "estimated_usd": 0.0, "denied": [], "agents": [], "ended": 1,
             "rehearsed_usd": 0.02, "reserved_usd": 0.0, "owner": null,
-            "tally": { "running": 0, "queued": 0, "waiting": 0, "interrupted": 0, "workers": { "done": 0, "failed": 0, "total": 0 } },
+            "tally": { "running": 0, "queued": 0, "waiting": 0, "interrupted": 0, "stopped": 0, "workers": { "done": 0, "failed": 0, "total": 0 } },
             "backends": [{ "backend": "scripted", "turns": 2, "spent_usd": 0.02 }],
             "results": { "main": "all good" },
         })
@@ -125,7 +125,7 @@ fn input_and_variables_reach_the_first_state() {
 #[test]
 fn taken_run_id_is_rejected_or_continued() {
     let project = Project::of(&FLOW);
-    project.raymond("run wf --replies replies.yaml --run-id r --quiet").says(0, "");
+    project.raymond("run wf --replies replies.yaml --input x --run-id r --quiet").says(0, "");
     let before = project.records("r");
     project.raymond("run wf --replies replies.yaml --run-id r").says(
         2,

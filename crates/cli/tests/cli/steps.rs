@@ -685,6 +685,37 @@ fn both_outputs_keep_their_final_newline() {
 }
 
 #[test]
+fn exec_steps_get_the_id_of_the_run() {
+    let document = |env: &str| {
+        let shell = "echo $RAYMOND_RUN_ID $RAYMOND_WORKFLOW_ID";
+        format!(r#"{{ "steps": [ {{ "id": "a", "kind": "exec", "shell": "{shell}"{env} }} ] }}"#)
+    };
+    let files = [
+        ("flow.json", document("")),
+        ("own.json", document(r#", "env": { "RAYMOND_RUN_ID": "mine" }"#)),
+    ];
+    // The variable of an outer run must not reach a step.
+    let project = Project::of(&files.each_ref().map(|(name, text)| (*name, text.as_str())))
+        .with("RAYMOND_RUN_ID", "outer");
+    let printed = |words: &str| project.raymond(words).json()["a"]["stdout"].take();
+    assert_eq!(printed("run flow.json --run-id r -q"), "r r\n");
+    assert_eq!(printed("run own.json --run-id s -q"), "mine s\n");
+    let call = json!({ "workflow": serde_json::from_str::<Value>(&files[0].1).unwrap() });
+    let reply = project.sends(call.to_string(), "crayfish -q").json();
+    assert_eq!(reply["results"]["a"]["stdout"], "call call\n");
+}
+
+#[test]
+fn status_shows_the_description_of_a_step() {
+    let flow = r#"{ "steps": [
+      { "id": "wait", "kind": "exec", "description": "asks the server", "shell": "exit 1" } ] }"#;
+    let project = Project::of(&[("flow.json", flow)]);
+    project.raymond("run flow.json --run-id r").mentions(1, &[]);
+    let seen = project.raymond("status r").stdout;
+    assert!(seen.contains("  (asks the server)\n"), "{seen}");
+}
+
+#[test]
 fn agent_step_has_its_own_budget() {
     let document = |budget: &str| {
         format!(

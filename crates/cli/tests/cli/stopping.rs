@@ -191,6 +191,31 @@ fn stop_and_cancel_reach_a_living_owner() {
 }
 
 #[test]
+fn agents_of_a_stopped_run_are_stopped() {
+    let wait = "touch began; exec sleep 1000";
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<fork next=\"END\">W</fork><fork next=\"END\">W</fork>'"),
+        ("wf/W.sh", wait),
+        ("wf/END.sh", wait),
+    ]);
+    let running = project.start("run wf --run-id r --max-parallel 1");
+    until("one agent works", || project.path("began").exists());
+    project.raymond("stop r").mentions(0, &[]);
+    running.wait();
+    let seen = project.raymond("status r").stdout;
+    assert!(seen.contains("\n  3 stopped · 0 of 2 workers done\n"), "{seen}");
+    for row in ["main             END.sh", "main_w1          W.sh", "main_w2          W.sh"] {
+        assert!(seen.contains(&format!("\n  {row} #1  stopped\n")), "{row}: {seen}");
+    }
+    let object = project.raymond("status r --json").json();
+    let tally = &object["tally"];
+    let counts = ["running", "queued", "stopped"].map(|name| tally[name].as_u64());
+    assert_eq!(counts, [Some(0), Some(0), Some(3)], "{tally}");
+    let agents = object["agents"].as_array().unwrap();
+    assert!(agents.iter().all(|agent| agent["doing"] == "stopped"), "{object}");
+}
+
+#[test]
 fn stop_after_turn_lets_the_turn_finish() {
     let project = Project::of(&[
         (

@@ -64,7 +64,7 @@ fn killed_owner_leaves_a_waiting_run() {
 }
 
 #[test]
-fn tend_continues_a_run_when_its_time_has_come() {
+fn tend_continues_a_run_in_time() {
     let project = nap("after=\"1s\"");
     project.raymond("run wf --run-id r --no-wait").mentions(4, &["waiting: main waits until"]);
     until("its time has come", || project.raymond("tend --once").stdout == "r\n");

@@ -321,4 +321,6 @@ fn names_that_nothing_sets_are_reported() {
             "nothing sets {{item}}; it stays in the prompt (did you mean {{itme}}?)",
         ],
     );
+    let quiet = project.raymond("run wf --var topic=x --replies r.yaml --quiet");
+    quiet.mentions(0, &["warning: nothing sets {{topci}}", "nothing sets {{item}}; it stays"]);
 }

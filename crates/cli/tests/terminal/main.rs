@@ -46,6 +46,7 @@ fn every_agent_has_a_row_below_the_log() {
     let terminal = start(&project, "run wf --run-id r", &[]);
     let log = [
         "r: cap $10.00 · 4 at a time · 3 states pinned",
+        "0000-00-00 UTC",
         "00:00:00 main starts at START.sh",
         "00:00:00 main START.sh → DONE.sh (fork)",
         "00:00:00 main_w1 starts at W.sh",
@@ -267,7 +268,8 @@ fn rows_stay_without_colours() {
     };
     let lines = check(&[("NO_COLOR", "1")], false);
     assert_eq!(lines, check(&[], true));
-    for words in ["warning[undefined-name]", "reminder 1: no tag", "W.sh: failed: ", "failed after"]
+    for words in
+        ["= hint: set the variable", "reminder 1: no tag", "W.sh: failed: ", "failed after"]
     {
         assert!(lines.iter().any(|line| line.contains(words)), "{words}: {lines:#?}");
     }

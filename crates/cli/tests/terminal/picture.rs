@@ -105,6 +105,7 @@ fn with_fixed_times(text: &str) -> String {
     let fixed = |word: &str| {
         let zeros = word.replace(|c: char| c.is_ascii_digit(), "0");
         match zeros.as_str() {
+            "0000-00-00" => "2026-11-19".to_owned(),
             "00:00:00" => "12:03:04".to_owned(),
             "0.0s:" => "0.2s:".to_owned(),
             _ => word.to_owned(),

@@ -190,7 +190,7 @@ fn without_times(line: &str) -> String {
         let zeros: String =
             word.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
         match zeros.trim_end_matches([':', ';']) {
-            "00:00:00" => zeros,
+            "00:00:00" | "0000-00-00" => zeros,
             "0s" | "00s" | "0.0s" => word.replace(|c: char| c.is_ascii_digit(), "0"),
             _ => word.to_owned(),
         }

@@ -50,6 +50,8 @@ pub struct Step {
     pub id: StepId,
     pub kind: StepKind,
     pub place: StepPlace,
+    /// One line for readers.
+    pub description: Option<String>,
 }
 
 /// The place of a step in the tree of lists.

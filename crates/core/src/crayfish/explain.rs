@@ -32,6 +32,8 @@ pub struct TreeLine {
     pub kind: &'static str,
     /// The command, prompt or condition, in one line.
     pub does: String,
+    /// The `description` of the step.
+    pub description: Option<String>,
     /// Facts of a few words each.
     pub facts: Vec<String>,
 }
@@ -70,7 +72,8 @@ pub fn lines(document: &Document) -> impl Iterator<Item = TreeLine> {
             Node::Branch(name, steps) => {
                 wait(&mut waiting, steps, depth + 1);
                 let (name, does, below) = (name.to_owned(), String::new(), String::new());
-                Some(TreeLine { step: None, lead, below, name, kind: "", does, facts: Vec::new() })
+                let (kind, description, facts) = ("", None, Vec::new());
+                Some(TreeLine { step: None, lead, below, name, kind, does, description, facts })
             }
             Node::Step(index) => {
                 let step = document.step(index);
@@ -81,7 +84,8 @@ pub fn lines(document: &Document) -> impl Iterator<Item = TreeLine> {
                 let below = format!("{before}{gap}{inside}");
                 let (does, facts) = describe(&step.kind);
                 let (name, kind) = (step.id.to_string(), step.kind.name());
-                Some(TreeLine { step: Some(index), lead, below, name, kind, does, facts })
+                let (step, description) = (Some(index), step.description.clone());
+                Some(TreeLine { step, lead, below, name, kind, does, description, facts })
             }
         }
     })

@@ -84,6 +84,13 @@ pub enum Warning {
     },
 }
 
+impl Warning {
+    /// Returns whether a workflow file is probably wrong, so that even a quiet run says so.
+    pub const fn is_mistake_of_workflow(&self) -> bool {
+        matches!(self, Self::UnknownVariable { .. })
+    }
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -84,6 +84,8 @@ pub struct AgentCounts {
     pub waiting: usize,
     /// Agents whose turn was in flight when the owner died.
     pub interrupted: usize,
+    /// Agents whose turn waits for a resume.
+    pub stopped: usize,
 }
 
 /// The number of workers by outcome.
@@ -197,6 +199,7 @@ impl RunView {
                 AgentActivity::Waiting(_) => tally.waiting += 1,
                 AgentActivity::Queued => tally.queued += 1,
                 AgentActivity::Interrupted => tally.interrupted += 1,
+                AgentActivity::Stopped => tally.stopped += 1,
                 AgentActivity::Nothing => {}
             }
         }
@@ -234,16 +237,27 @@ impl RunView {
     }
 
     /// Returns the activity of a row. A turn queued for a paused backend waits for more than a
-    /// slot.
+    /// slot, and without an owner no turn works or is queued.
     pub fn activity(&self, row: &AgentRow) -> AgentActivity {
         match (&row.activity, row.backend()) {
             (AgentActivity::Working(_), _) if self.course == Course::Interrupted => {
                 AgentActivity::Interrupted
             }
+            (AgentActivity::Nothing, _) if self.has_owner() || row.status() != RowStatus::Live => {
+                AgentActivity::Nothing
+            }
+            // A branch of steps that waits for its children has no turn.
+            (AgentActivity::Nothing, _) if row.has_turn => AgentActivity::Stopped,
+            (AgentActivity::Working(_) | AgentActivity::Waiting(Wait::Retry(_)), _)
+                if !self.has_owner() =>
+            {
+                AgentActivity::Stopped
+            }
             (AgentActivity::Working(TurnActivity::Prompt(_)), backend) => {
                 AgentActivity::Working(TurnActivity::Prompt(self.naming().label(backend).cloned()))
             }
             (AgentActivity::Queued, Some(backend)) => match self.holds.get(backend) {
+                None if !self.has_owner() => self.stopped_in_queue(),
                 None => AgentActivity::Queued,
                 Some(Hold::Quota { until, .. }) => {
                     AgentActivity::Waiting(Wait::Quota(backend.clone(), *until))
@@ -251,8 +265,22 @@ impl RunView {
                 Some(Hold::Auth { .. }) => AgentActivity::Waiting(Wait::Login(backend.clone())),
                 Some(Hold::Environment { .. }) => AgentActivity::Waiting(Wait::Environment),
             },
-            (activity, _) => activity.clone(),
+            (AgentActivity::Queued, None) if !self.has_owner() => AgentActivity::Stopped,
+            (doing, _) => doing.clone(),
         }
+    }
+
+    const fn has_owner(&self) -> bool {
+        match self.course {
+            Course::Ahead | Course::Stopping => true,
+            Course::Ended | Course::Interrupted => false,
+        }
+    }
+
+    /// Returns the activity of a prompt in the queue of a run that has ended.
+    fn stopped_in_queue(&self) -> AgentActivity {
+        let is_spent = self.cap().is_some_and(|cap| self.spent >= cap);
+        if is_spent { AgentActivity::Waiting(Wait::Budget) } else { AgentActivity::Stopped }
     }
 
     fn fold(&mut self, at: Timestamp, event: &Event) {

@@ -30,9 +30,10 @@ mod watching;
 fn shown(play: &Play, owner: OwnerState) -> String {
     let status = status(&play.run, owner);
     let command = next_command(&play.run, status, States::AsPinned);
-    let Cause { text, hint, rest } = why(&play.run, &ledger(play), status, |at| at.to_string());
+    let cause = why(&play.run, &ledger(play), status, |at| at.to_string());
+    let Cause { text, hint, rest, others } = cause;
     let hint = hint.map(|hint| format!(" ({hint:?})")).unwrap_or_default();
-    format!("{status}: {text}{hint}{rest}: {command:?}")
+    format!("{status}: {text}{hint}{rest}{others}: {command:?}")
 }
 
 /// Returns the ledger of the story so far, with an event each millisecond from 10 on.
@@ -506,6 +507,21 @@ fn loop_shows_its_iteration_and_restart_command() {
     cancelled.halt();
     cancelled.stop(StopMode::Cancel);
     assert_snapshot!(shown(&cancelled, OwnerState::Gone), @"cancelled: a user cancelled it: Start");
+}
+
+#[test]
+fn failed_result_of_a_callee_is_shown() {
+    let mut play = Play::new(prompts(&["A.md", "B.md", "C.md"])).started();
+    play.says("main", r#"<call return="B">C</call>"#);
+    play.says("main", r#"<result status="failed">no</result>"#);
+    assert_snapshot!(lines_of(&play), @"
+      main       starts at A.md
+    . main       A.md: turn 1
+      main       A.md → C.md (call) · $0.10
+    . main       C.md: turn 1
+      main       C.md → B.md (failed result) · $0.10
+    . main       B.md: turn 1
+    ");
 }
 
 #[test]

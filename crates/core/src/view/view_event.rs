@@ -10,7 +10,7 @@ use crate::agent::{CancelReason, Location};
 use crate::crayfish::problem::Problem;
 use crate::failure::{AgentFailure, TurnFailure};
 use crate::ids::{AgentId, BackendName, SessionId};
-use crate::protocol::{Fault, Need};
+use crate::protocol::{Fault, Need, ResultStatus};
 use crate::run::event::Ending;
 use crate::run::program::{AnswerSource, Ralph};
 use crate::run::stop::{StopMode, StopOrigin};
@@ -103,6 +103,8 @@ pub enum ViewEvent {
         count: u32,
         /// The transition that led here; `None` between two steps.
         transition: Option<Transition>,
+        /// Whether the result that led here is a success.
+        result: ResultStatus,
         /// The workers that it waited for.
         joined: Option<JoinCounts>,
         /// How the question that it asked was closed.

@@ -38,6 +38,8 @@ pub struct Cause {
     pub hint: Option<Hint>,
     /// The rest of the sentence, behind the hint.
     pub rest: String,
+    /// The other failed agents, at the end of the sentence: only the first ten are named.
+    pub others: String,
 }
 
 /// What to edit, pass or read before a resume helps.
@@ -127,7 +129,7 @@ impl Hint {
 
 impl From<String> for Cause {
     fn from(text: String) -> Self {
-        Self { text, hint: None, rest: String::new() }
+        Self { text, hint: None, rest: String::new(), others: String::new() }
     }
 }
 
@@ -311,16 +313,17 @@ fn failed(run: &Run, naming: BackendLabels) -> Cause {
     let Some(first) = failed.next() else {
         return "an agent failed".to_owned().into();
     };
-    let rest = others(failed);
+    let others = others(failed);
     let Some(agent @ Agent { status: AgentStatus::Failed { failure, .. }, .. }) =
         run.agents.get(first)
     else {
-        return Cause { text: format!("{first} failed"), hint: None, rest };
+        return Cause { others, ..format!("{first} failed").into() };
     };
     let backend = naming.suffix(answering(run, agent));
     let text = format!("{first} failed at {}{backend}: {failure}", place(run, agent));
     let waits = waiting_parent(run, agent).map(|parent| format!("; {parent} waits for it"));
-    Cause { text, hint: hint(run, agent, failure), rest: waits.unwrap_or_default() + &rest }
+    let hint = hint(run, agent, failure);
+    Cause { text, hint, rest: waits.unwrap_or_default(), others }
 }
 
 /// Returns the agent that waits for a failed worker.

@@ -11,7 +11,7 @@ use crate::budget::Micros;
 use crate::crayfish::problem::Problem;
 use crate::failure::TurnFailure;
 use crate::ids::{AgentId, SessionId};
-use crate::protocol::Need;
+use crate::protocol::{Need, ResultStatus};
 use crate::run::event::Ending;
 use crate::run::stop::{Interruption, StopMode, StopOrigin};
 use crate::run::warning::Warning;
@@ -132,6 +132,7 @@ pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Opti
             to,
             count,
             transition,
+            result,
             joined,
             closed,
             bill,
@@ -142,7 +143,7 @@ pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Opti
                 (Some(from), _) => {
                     let transition = transition.as_ref();
                     let joined = joined.map(join_words).unwrap_or_default();
-                    let entry = entry(to, *count, transition);
+                    let entry = entry(to, *count, transition, *result);
                     let closed = closed.as_ref().map(closed_words).unwrap_or_default();
                     format!("{from} → {entry}{joined}{closed}{}", bill.words(naming))
                 }
@@ -305,16 +306,22 @@ fn rewound(kept: u64, discarded: &DiscardedCost) -> LogLine {
     of_run(Weight::Warning, format!("rewound to record {kept}{stays}"))
 }
 
-/// Returns `REVIEW.md #2 (goto)`, or `(goto, without a tag)` for an implicit transition. Steps
-/// follow each other without a tag, and are visited once.
-fn entry(to: &Location, count: u32, transition: Option<&Transition>) -> String {
+/// Returns `REVIEW.md #2 (goto)`, `(goto, without a tag)` for an implicit transition, or `(failed
+/// result)`. Steps follow each other without a tag, and are visited once.
+fn entry(
+    to: &Location,
+    count: u32,
+    transition: Option<&Transition>,
+    result: ResultStatus,
+) -> String {
     let Some(Transition { tag, instead_of, implicit }) = transition else {
         return to.to_string();
     };
     let again = if count > 1 { format!(" #{count}") } else { String::new() };
     let limit = instead_of.as_ref().map(|meant| format!("; `max_visits` of {meant} reached"));
     let untagged = if *implicit { ", without a tag" } else { "" };
-    format!("{to}{again} ({tag}{untagged}{})", limit.unwrap_or_default())
+    let failed = if result == ResultStatus::Failed { "failed " } else { "" };
+    format!("{to}{again} ({failed}{tag}{untagged}{})", limit.unwrap_or_default())
 }
 
 fn retry_words(failure: Option<&TurnFailure>, retry: u32, limit: RetryLimit) -> String {

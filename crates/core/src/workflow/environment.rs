@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::ids::RunId;
 use crate::value::{BlobRef, Value};
 
 use super::template::Bindings;
@@ -63,14 +64,13 @@ pub fn environment<E>(
     // names.
     check_attributes(bindings.attributes.keys().map(String::as_str))?;
     check_vars(bindings.vars)?;
-    let mut variables = vec![
-        named("RUN_ID", bindings.run.as_str()),
-        named("WORKFLOW_ID", bindings.run.as_str()),
+    let mut variables: Vec<(String, String)> = run_variables(bindings.run).collect();
+    variables.extend([
         named("AGENT_ID", bindings.agent.as_str()),
         named("STATE", bindings.state.as_str()),
         named("SCOPE", bindings.scope),
         named("VISIT", visit.key),
-    ];
+    ]);
     for (name, value) in bindings.attributes {
         let variable = variable("ATTR", name);
         let text = text(&variable, value, load)?;
@@ -93,6 +93,11 @@ pub fn environment<E>(
         }
     }
     Ok(variables)
+}
+
+/// Returns the variables of scripts that `exec` steps also have: two names for the id of the run.
+pub fn run_variables(run: &RunId) -> impl Iterator<Item = (String, String)> {
+    ["RUN_ID", "WORKFLOW_ID"].into_iter().map(|name| named(name, run.as_str()))
 }
 
 /// Returns whether [`environment`] sets this variable. An inherited one must not reach a script.

@@ -19,6 +19,7 @@ use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
 use raymond_core::run::stop::Interruption;
 use raymond_core::run::turn_spec::{ExecSpec, TurnHeader};
 use raymond_core::text::push_pointer_token;
+use raymond_core::workflow::environment::run_variables;
 use raymond_store::blobs;
 use serde_json::{Map, Value as Json, json};
 use tokio_util::sync::CancellationToken;
@@ -232,7 +233,8 @@ impl RunningExecStep {
         exec::ExecRequest {
             command,
             cwd: header.cwd.clone().into(),
-            environment: self.call.env.clone().into_iter().collect(),
+            // First, because `env` of the document may replace them.
+            environment: run_variables(&context.run.run).chain(self.call.env.clone()).collect(),
             inherit: Inherit::only(header.environment.as_deref()),
             stdin: self.stdin(),
             marker: Marker::new(&context.run.nonce, &header.turn, header.attempt),

@@ -64,7 +64,7 @@ fn heading() -> Style {
 
 /// Formats a step, and the facts about it below.
 fn step_text(line: &TreeLine, edge: usize, style: Style) -> String {
-    let TreeLine { lead, below, name, kind, does, facts, .. } = line;
+    let TreeLine { lead, below, name, kind, does, description, facts, .. } = line;
     let name = sanitized(name);
     let head = sanitized(&[&name, *kind, does].join("  "));
     let continued = if below.is_empty() { " ".repeat(lead.width()) } else { below.clone() };
@@ -74,9 +74,10 @@ fn step_text(line: &TreeLine, edge: usize, style: Style) -> String {
     let rest = head.strip_prefix(name.as_str()).unwrap_or_default();
     let mut text = format!("{lead}{style}{name}{style:#}{rest}\n");
     let width = edge.saturating_sub(below.width()).max(LEAST);
-    if !facts.is_empty() {
-        for fact in room(&sanitized(&facts.join(" · ")), width, "  ").lines() {
-            text.extend([below.as_str(), fact, "\n"]);
+    let facts = (!facts.is_empty()).then(|| facts.join(" · "));
+    for words in description.iter().chain(&facts) {
+        for line in room(&sanitized(words), width, "  ").lines() {
+            text.extend([below.as_str(), line, "\n"]);
         }
     }
     text
@@ -98,6 +99,7 @@ fn object(document: &Document) -> Value {
                 "path": document.pointer(index),
                 "inside": parent.map(StepId::as_str),
                 "does": line.does,
+                "description": line.description,
                 "facts": line.facts,
             }))
         })

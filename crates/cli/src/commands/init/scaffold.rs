@@ -216,6 +216,13 @@ mod tests {
     }
 
     #[test]
+    fn scripts_encode_texts_only_with_emit() {
+        for (name, text, _) in FILES {
+            assert!(!text.contains("&amp;") && !text.contains("input=\\\""), "{name}: {text}");
+        }
+    }
+
+    #[test]
     fn cheat_sheet_lists_every_known_name() {
         assert_eq!(named("Frontmatter"), BTreeSet::from(frontmatter::KEYS));
         assert_eq!(named("Replies"), BTreeSet::from(scripted::KEYS));

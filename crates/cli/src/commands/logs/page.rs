@@ -84,7 +84,7 @@ impl Page {
         // Transcripts may have many megabytes, and stdout alone writes line by line.
         let out = io::BufWriter::new(stdout.lock());
         let (speaker, titled) = (None, None);
-        let days = DayHeadings::of_history();
+        let days = DayHeadings::default();
         Self { shape, naming, out, reader, days, speaker, titled, turns: 0, words: 0, lines: 0 }
     }
 

@@ -8,9 +8,12 @@ fn plan(document: &Value) -> String {
     for line in shared(&document) {
         out += &(line + "\n");
     }
-    for TreeLine { lead, below, name, kind, does, facts, .. } in lines(&document) {
+    for TreeLine { lead, below, name, kind, does, description, facts, .. } in lines(&document) {
         out.push_str(format!("{lead}{name} {kind} {does}").trim_end());
         out.push('\n');
+        if let Some(text) = description {
+            out += &[below.as_str(), &text, "\n"].concat();
+        }
         for fact in facts {
             out += &[below.as_str(), &fact, "\n"].concat();
         }
@@ -25,7 +28,7 @@ fn digest() -> Value {
         "vars": { "mode": "daily", "tmp": "out" },
         "env": { "LANG": "C" },
         "steps": [
-            { "id": "fetch", "kind": "exec", "shell": "./fetch '{{vars.tmp}}'\necho done",
+            { "id": "fetch", "kind": "exec", "description": "gets the tweets", "shell": "./fetch '{{vars.tmp}}'\necho done",
               "timeoutMs": 30000, "retries": 2,
               "io": { "mode": "stream", "outputSchema": { "type": "array", "items": { "$ref": "Tweet.json" } } } },
             { "id": "cluster", "kind": "agent", "prompt": "Group them.\nStrictly.",
@@ -57,6 +60,7 @@ fn document_is_shown_as_a_tree() {
     vars mode, tmp
     env LANG
     ├ fetch exec ./fetch '{{vars.tmp}}' …
+    │   gets the tweets
     │   reads vars.tmp
     │   stdout: array of Tweet
     │   2 attempts of at most 30s each

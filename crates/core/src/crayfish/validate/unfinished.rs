@@ -8,4 +8,5 @@ pub(super) struct UnfinishedStep {
     pub(super) place: StepPlace,
     pub(super) id: Option<StepId>,
     pub(super) kind: Option<StepKind>,
+    pub(super) description: Option<String>,
 }

@@ -115,7 +115,7 @@ impl<'a> Walk<'a> {
         // Pushed before the children, so it is popped after them.
         self.tasks.push(Task::Steps(OpenList { next: branch.next + 1, ..branch }));
         let place = StepPlace { parent, list, position, enclosing_loop };
-        self.steps.push(UnfinishedStep { place, id: None, kind: None });
+        self.steps.push(UnfinishedStep { place, id: None, kind: None, description: None });
         self.step(value, index, depth + 1);
     }
 
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
         let Some(fields) = Fields::open(&mut self.report, value, "a step") else { return };
         let id = self.id(&fields, index);
         // For readers of the document.
-        fields.string(&mut self.report, "description");
+        let description = fields.string(&mut self.report, "description").map(str::to_owned);
         // By its key, because the kind may be unreadable.
         let is_loop = fields.get(StepList::Body.key()).is_some();
         if is_loop {
@@ -134,7 +134,7 @@ impl<'a> Walk<'a> {
         let kind = self.kind(&fields, index);
         let unfinished = &mut self.steps[index.number()];
         let place = unfinished.place;
-        (unfinished.id, unfinished.kind) = (id, kind);
+        (unfinished.id, unfinished.kind, unfinished.description) = (id, kind, description);
         let lists = match &unfinished.kind {
             Some(StepKind::Exec(_) | StepKind::Agent(_)) => &[][..],
             // An unreadable step may still contain steps that other steps refer to.
@@ -246,7 +246,8 @@ impl<'a> Walk<'a> {
     pub(super) fn assemble(&mut self) -> Option<Assembled> {
         let unfinished = std::mem::take(&mut self.steps);
         let (mut steps, mut top) = (Vec::with_capacity(unfinished.len()), Vec::new());
-        for (number, UnfinishedStep { place, id, kind }) in unfinished.into_iter().enumerate() {
+        for (number, unfinished) in unfinished.into_iter().enumerate() {
+            let UnfinishedStep { place, id, kind, description } = unfinished;
             let index = StepIndex(u32::try_from(number).ok()?);
             match place.parent {
                 None => top.push(index),
@@ -255,7 +256,7 @@ impl<'a> Walk<'a> {
                     children(&mut parent.kind, place.list)?.push(index);
                 }
             }
-            steps.push(Step { id: id?, kind: kind?, place });
+            steps.push(Step { id: id?, kind: kind?, place, description });
         }
         Some((steps, top, std::mem::take(&mut self.by_id)))
     }

@@ -13,6 +13,7 @@ use crate::crayfish::state::StepEvent;
 use crate::crayfish::stored::Stored;
 use crate::crayfish::verdict::Verdict;
 use crate::ids::{AgentId, TurnId};
+use crate::protocol::ResultStatus;
 use crate::run::Event;
 use crate::run::warning::Warning;
 use crate::scheduler::Lane;
@@ -94,8 +95,8 @@ impl RunView {
                 ViewEvent::AskAnswered { place: self.place(&ask.agent), by: by.clone() }
             }
 
-            Event::VisitEntered { agent, location, count, .. } => {
-                self.entered(agent, location, *count)?
+            Event::VisitEntered { agent, location, count, result_status, .. } => {
+                self.entered(agent, location, *count, *result_status)?
             }
             Event::Reminded { agent, fault, reminder } => ViewEvent::Reminded {
                 place: self.place(agent),
@@ -178,7 +179,13 @@ impl RunView {
         Some(ViewEvent::AttemptEnded(Attempt { end: Some(end), ..attempt }))
     }
 
-    fn entered(&self, agent: &AgentId, location: &Location, count: u32) -> Option<ViewEvent> {
+    fn entered(
+        &self,
+        agent: &AgentId,
+        location: &Location,
+        count: u32,
+        result: ResultStatus,
+    ) -> Option<ViewEvent> {
         let row = self.row(agent)?;
         // A step that is repeated after its failure, which has had its line.
         if row.summary.is_at_step(location) {
@@ -191,6 +198,7 @@ impl RunView {
             to: location.clone(),
             count,
             transition: row.summary.transition.clone(),
+            result,
             joined: row.group.as_ref().and_then(|group| {
                 let (ended, workers) = (group.ended, group.members.len());
                 Some(JoinCounts { end: group.over?, ended, workers })

@@ -118,6 +118,8 @@ pub enum AgentActivity {
     Queued,
     /// Its turn was in flight when the owner of the run died.
     Interrupted,
+    /// Its turn waits for a resume, because the run has ended.
+    Stopped,
     /// Its next event is about to be decided, or it failed.
     Nothing,
 }
@@ -152,6 +154,8 @@ pub enum Wait {
         until: Option<Timestamp>,
         then: String,
     },
+    /// A higher budget.
+    Budget,
     /// The usage limit of this backend.
     Quota(BackendName, Timestamp),
     /// A login to this backend.

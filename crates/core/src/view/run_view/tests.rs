@@ -108,7 +108,8 @@ fn agents_of_a_dead_owner_do_not_work() {
     let driven = view(&play);
     assert_eq!(tally(&driven), (3, 1, 0));
     let left = driven.without_owner();
-    assert_eq!((tally(&left), left.tally().interrupted), ((0, 1, 0), 3));
+    let AgentCounts { interrupted, stopped, .. } = left.tally();
+    assert_eq!((tally(&left), interrupted, stopped), ((0, 0, 0), 3, 1));
     assert_eq!(shown(&left), [""; 0]);
     let activity: Vec<AgentActivity> =
         left.by_age().into_iter().map(|(_, row)| left.activity(row)).collect();
@@ -129,4 +130,39 @@ fn ended_or_failed_agent_is_not_shown() {
     play.says("main", "<result>x</result>");
     let seen = view(&play);
     assert_eq!((shown(&seen), tally(&seen)), (vec![], (0, 0, 0)));
+}
+
+#[test]
+fn no_agent_of_a_stopped_run_works() {
+    let mut play = play();
+    play.says("main", r#"<fork next="A">W</fork><fork next="A">W</fork><fork next="A">W</fork>"#);
+    play.halt();
+    play.stop(StopMode::Now);
+    let seen = view(&play);
+    let doing: Vec<AgentActivity> =
+        seen.by_age().into_iter().map(|(_, row)| seen.activity(row)).collect();
+    assert_eq!(
+        doing,
+        [
+            AgentActivity::Stopped,
+            AgentActivity::Stopped,
+            AgentActivity::Stopped,
+            AgentActivity::Stopped
+        ]
+    );
+    assert_eq!((tally(&seen), seen.tally().stopped), ((0, 0, 0), 4));
+}
+
+#[test]
+fn queued_agent_waits_for_a_higher_budget() {
+    let mut play = Play::new(workflow(&[("A.md", "text")]));
+    play = play.with(|settings| settings.budget = Some(usd("0.10"))).started();
+    play.says("main", "<goto>A</goto>");
+    let seen = view(&play);
+    assert_eq!(seen.course, Course::Ended);
+    let (_, row) = seen.agents().next().unwrap();
+    assert_eq!(
+        (seen.activity(row), tally(&seen)),
+        (AgentActivity::Waiting(Wait::Budget), (0, 0, 1))
+    );
 }

@@ -19,6 +19,7 @@ pub(super) const RECIPES: &[(&str, Recipe)] = &[
     ("held-wait", states::held_wait),
     ("joins", states::joins),
     ("joins-cancelled", states::joins_cancelled),
+    ("questions", states::questions),
     ("woken", states::woken),
     ("adopted", states::adopted),
     ("client-chosen-sessions", states::client_chosen_sessions),

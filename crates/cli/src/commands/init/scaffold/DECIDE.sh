@@ -2,11 +2,9 @@
 # decides. Every word except `accept` and `accepted` is a rejection.
 set -uo pipefail
 
-quoted() { LC_ALL=C sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g'; }
-
 review=${RAYMOND_RESULT-}
 IFS=$' \t\n:' read -r -d '' verdict _ <<< "$review"
 case $(tr -cd '[:alpha:]' <<< "${verdict,,}") in
   accept | accepted) echo "<result>done: ${review#*ccept: }</result>" ;;
-  *) echo "<goto input=\"a reviewer says: $(quoted <<< "$review")\">FIX</goto>" ;;
+  *) printf 'a reviewer says: %s' "$review" | raymond emit goto FIX --input-file - ;;
 esac

@@ -228,6 +228,32 @@ pub(super) fn joins_cancelled() -> JournalBuilder {
     builder
 }
 
+/// Asks people: an expired question, a default answer, an answer, and one that a limit holds back.
+pub(super) fn questions() -> JournalBuilder {
+    const OPEN: &str = "---\nallowed_tags: [ask, goto]\n---\nAsk.";
+    let limited = "---\nmax_visits: 1\n---\n{{result}}";
+    let mut builder =
+        JournalBuilder::states(&[("A.md", OPEN), ("D.md", limited), ("E.md", OPEN)]).started();
+    let answer = |ask: &str, key: &str| Input::Answer {
+        ask: ask.parse().unwrap(),
+        value: "yes".into(),
+        by: "ada".to_owned(),
+        key: key.to_owned(),
+    };
+    builder.says("main", r#"<ask next="D" options="yes|no" timeout="5m" then="E">One?</ask>"#);
+    builder.after(Span::minutes(5));
+    builder.says("main", r#"<ask next="A" timeout="5m" default="no">Two?</ask>"#);
+    builder.after(Span::minutes(5));
+    builder.says("main", r#"<ask next="D">Three?</ask>"#);
+    builder.feed(vec![answer("main.3.1", "k1")]);
+    builder.resume(|_| {});
+    builder.says("main", "<goto>A</goto>");
+    builder.says("main", r#"<ask next="D" options="yes|no">Four?</ask>"#);
+    builder.feed(vec![answer("main.5.1", "k2")]);
+    builder.resume(|_| {});
+    builder
+}
+
 /// A process ends the wait of one agent, and leaves the failed one as it is.
 pub(super) fn woken() -> JournalBuilder {
     let files = [("A.md", "Fork."), ("W.md", "Work.")];
