@@ -22,6 +22,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use raymond_core::agent::AgentStatus;
 use raymond_core::clock::OwnerClock;
 use raymond_core::decide::Refusal;
 use raymond_core::run::stop::{StopMode, StopOrigin};
@@ -203,6 +204,8 @@ impl Host {
         match ending {
             Ending::Completed | Ending::Cancelled => true,
             Ending::Failed => events.filter(same).count() > self.help_limits.failures,
+            // A person answers every question.
+            Ending::NeedsPerson if asks(&world.last) => false,
             Ending::NeedsPerson | Ending::Environment => {
                 events.filter(same).count() > self.help_limits.logins
             }
@@ -371,4 +374,9 @@ fn note_coverage(world: &mut SimWorld, fired: Option<(MachineFault, Point)>, rec
             coverage.note(record, column);
         }
     }
+}
+
+/// Returns whether an agent waits for an answer, or for the resume after it.
+fn asks(run: &Run) -> bool {
+    run.agents.values().any(|agent| matches!(agent.status, AgentStatus::Asking(_)))
 }

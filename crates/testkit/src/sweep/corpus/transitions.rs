@@ -208,6 +208,26 @@ pub(super) const TRANSITIONS: &[Case] = &[
         ..Case::PLAIN
     },
     Case {
+        name: "questions",
+        replies: r#"
+            main START.sh | <call return="END">SUB</call>
+            main SUB.sh | <ask next="D" options="yes|no">Shall I?</ask>
+            main D.sh | <result>asked</result>
+            main END.sh | <result>done</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        // A worker works while its parent asks.
+        name: "questions-beside-workers",
+        replies: r#"
+            main START.sh | <fork next="ASK">W</fork>
+            main ASK.sh | <ask next="END">Shall I?</ask>
+            main END.sh | <result>done</result>
+            main_w1 W.md | <goto>B</goto>
+            main_w1 B.md | <result>1</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
         name: "waits-without-process",
         replies: r#"
             main START.md | <call return="END">SUB</call>
