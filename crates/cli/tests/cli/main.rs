@@ -4,6 +4,7 @@
 #![expect(clippy::print_stdout, reason = "what was not run must be known")]
 
 mod abandoned_calls;
+mod asking;
 mod completing;
 mod configuring;
 mod crayfish;
