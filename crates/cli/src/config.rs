@@ -16,14 +16,14 @@ mod setting;
 mod value;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use raymond_core::diagnostic::Diagnostic;
 use raymond_engine::project::Project;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::paths;
+use crate::{path_text, paths};
 
 use keys::{KEYS, NamedKey};
 
@@ -80,7 +80,7 @@ fn user_path() -> Option<PathBuf> {
 
 /// Names the configuration file of the user, for messages.
 fn user_file() -> String {
-    let path = user_path().map(|path| paths::below_home(&path));
+    let path = user_path().map(|path| path_text::below_home(&path));
     path.unwrap_or_else(|| "the configuration of the user".to_owned())
 }
 
@@ -101,14 +101,8 @@ impl fmt::Display for ConfigFile {
 /// Returns the configuration files, and whether they exist.
 pub(crate) fn config_files(project: &Project) -> Vec<ConfigFile> {
     files(project)
-        .map(|(_, path)| ConfigFile { path: shown(&path), exists: path.exists() })
+        .map(|(_, path)| ConfigFile { path: path_text::below_here(&path), exists: path.exists() })
         .collect()
-}
-
-/// Returns the path for display: relative if it is below the current directory.
-pub(crate) fn shown(path: &Path) -> String {
-    let here = std::env::current_dir().unwrap_or_default();
-    path.strip_prefix(here).unwrap_or(path).display().to_string()
 }
 
 fn mistake(message: impl Into<String>) -> Diagnostic {

@@ -14,7 +14,7 @@ use raymond_store::project_registry::{EntryError, IgnoredEntry};
 
 use crate::config::Layer;
 use crate::failure::Failure;
-use crate::{paths, runs};
+use crate::{path_text, paths, runs};
 
 /// Projects, and what is wrong with others.
 #[derive(Default)]
@@ -85,7 +85,7 @@ fn ignored(IgnoredEntry { file, why }: &IgnoredEntry) -> String {
         EntryError::Newer => "",
         EntryError::Unreadable(_) | EntryError::Damaged | EntryError::OtherPath => "; delete it",
     };
-    format!("the entry {} {why}{advice}", paths::below_home(file))
+    format!("the entry {} {why}{advice}", path_text::below_home(file))
 }
 
 /// Returns the directories that the user may mean by a path: as given, without links, and the

@@ -38,6 +38,7 @@ mod json;
 mod known_projects;
 mod local_time;
 mod next_command;
+mod path_text;
 mod paths;
 mod probe;
 mod resource_limits;

@@ -1,9 +1,10 @@
-//! Paths that the user gave, and the directories of the user: absolute paths, pipes, `~`.
+//! Paths that the user gave, and the directories of the user.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
+use crate::path_text;
 
 /// Returns the absolute path without links; the path must exist.
 pub(crate) fn absolute(path: &Path) -> Result<String, Failure> {
@@ -29,45 +30,12 @@ pub(crate) fn user_directory(variable: &str, usual: &str) -> Option<PathBuf> {
     let named = std::env::var_os(variable).map(PathBuf::from);
     // The specification requires that a relative path is ignored.
     let named = named.filter(|path| path.is_absolute());
-    named.or_else(|| home().map(|home| home.join(usual)))
-}
-
-/// Returns the path for display, with `~` for the home directory.
-pub(crate) fn below_home(path: &Path) -> String {
-    // A name with a line break must not forge a row of a table.
-    shortened(path, home().as_deref()).replace(['\n', '\r'], "\u{fffd}")
-}
-
-fn home() -> Option<PathBuf> {
-    std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
-}
-
-fn shortened(path: &Path, home: Option<&Path>) -> String {
-    // Below `/`, which is the home of some services, `~` would shorten nothing.
-    let home = home.filter(|home| home.parent().is_some());
-    match home.and_then(|home| path.strip_prefix(home).ok()) {
-        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
-        Some(rest) => format!("~/{}", rest.display()),
-        None => path.display().to_string(),
-    }
+    named.or_else(|| path_text::home().map(|home| home.join(usual)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn home_is_shortened_to_a_tilde() {
-        let check = |path: &str, home: Option<&str>, expected: &str| {
-            assert_eq!(shortened(Path::new(path), home.map(Path::new)), expected, "{home:?}");
-        };
-        check("/home/me/app", Some("/home/me"), "~/app");
-        check("/home/me", Some("/home/me/"), "~");
-        check("/home/meadow", Some("/home/me"), "/home/meadow");
-        check("/srv/app", Some("/home/me"), "/srv/app");
-        check("/srv/app", Some("/"), "/srv/app");
-        check("/srv/app", None, "/srv/app");
-    }
 
     #[test]
     fn only_a_regular_file_is_read_again() {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use raymond_core::crayfish::reading;
 use raymond_core::extension::is_state;
 
-use crate::config::shown;
+use crate::path_text::below_here;
 
 /// Most names of a folder that are searched, so that a typo in a huge folder is reported quickly.
 const MOST_NAMES: usize = 1_000;
@@ -156,7 +156,7 @@ pub(crate) fn unread_files(workflow: &Path, project: &Path) -> Vec<String> {
     let config = project.join(".raymond/config.toml");
     let config = config
         .is_file()
-        .then(|| format!("{} is not read; put settings into raymond.toml", shown(&config)));
+        .then(|| format!("{} is not read; put settings into raymond.toml", below_here(&config)));
     let manifest = manifest.map(|path| {
         format!("{} is not read; set limits in raymond.toml or by flags", path.display())
     });

@@ -1,7 +1,7 @@
 //! A public type name has one meaning in the product, so that a search for it finds one type.
 //!
 //! Private types, types of a parent module only, and types of tests may share a name: a reader
-//! meets them in one folder. Re-exports are no second definition.
+//! meets them in one folder. A re-export does not count.
 
 use std::collections::BTreeMap;
 

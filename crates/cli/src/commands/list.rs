@@ -16,7 +16,7 @@ use crate::args::ListFlags;
 use crate::failure::{Failure, no_runs_in};
 use crate::known_projects::{self, KnownProjects};
 use crate::local_time::{age, between, date_time};
-use crate::paths::below_home;
+use crate::path_text::below_home;
 use crate::runs::AllRuns;
 use crate::sanitize::{aligned, sanitized, truncate_end};
 use crate::status_summary::StatusSummary;

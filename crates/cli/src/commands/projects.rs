@@ -17,7 +17,8 @@ use crate::args::{AddProject, ForgetProject, Projects, ProjectsCommand};
 use crate::failure::Failure;
 use crate::known_projects::{self, KnownProjects};
 use crate::local_time::{age, between, date_time};
-use crate::paths::{absolute, below_home};
+use crate::path_text::below_home;
+use crate::paths::absolute;
 use crate::sanitize::{aligned, sanitized};
 
 use super::{print_json, print_text};

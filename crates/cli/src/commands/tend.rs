@@ -23,7 +23,7 @@ use serde_json::json;
 use crate::args::Tend;
 use crate::failure::{Failure, LOCKED};
 use crate::local_time::time_at;
-use crate::paths;
+use crate::path_text;
 use crate::runs::{self, Examined};
 
 use super::background::log_since;
@@ -319,11 +319,11 @@ async fn wake(directory: PathBuf, log: PathBuf, run: &RunId) -> Woken {
     let said = log_since(&log, 0);
     let reason = said.lines().find_map(|line| line.strip_prefix("raymond: "));
     let reason = reason.map_or_else(|| status.to_string(), str::to_owned);
-    Woken::Failed(format!("{reason} (all of it: {})", paths::below_home(&log)))
+    Woken::Failed(format!("{reason} (all of it: {})", path_text::below_home(&log)))
 }
 
 fn next_words(project: &Project, next: Option<Timestamp>, now: Timestamp) -> String {
-    let place = paths::below_home(project.root.project());
+    let place = path_text::below_home(project.root.project());
     let next = match next {
         Some(next) => format!("the next run is due at {}", time_at(next, now, &TimeZone::system())),
         None => "no run waits".to_owned(),

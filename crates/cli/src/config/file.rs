@@ -17,12 +17,13 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::failure::Failure;
+use crate::path_text::below_here;
 
 use super::keys::{Layer, NamedKey, SettingKey};
 use super::layer::SettingOrigin;
 use super::setting::SettingSources;
 use super::value::{ConfigValue, RawValue};
-use super::{ConfigScope, mistake, shown};
+use super::{ConfigScope, mistake};
 
 /// Most bytes of a configuration file: 1 MiB, far above any real one.
 const MAX_BYTES: u64 = 1 << 20;
@@ -44,7 +45,7 @@ pub(super) fn read(
             // Relative paths in a file start from its directory, because the same file is read from
             // any directory.
             let base = path.parent().unwrap_or(path);
-            let (name, places) = (shown(path), LocationFinder::new(&text));
+            let (name, places) = (below_here(path), LocationFinder::new(&text));
             let mut file = File { name, whose, text: &text, places, base, mistakes };
             Ok(file.parse())
         }
@@ -53,7 +54,9 @@ pub(super) fn read(
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(Layer::default())
         }
-        Err(error) => Err(Failure::environment(format!("could not read {}: {error}", shown(path)))),
+        Err(error) => {
+            Err(Failure::environment(format!("could not read {}: {error}", below_here(path))))
+        }
     }
 }
 

@@ -124,7 +124,7 @@ impl ErrorCode {
             Self::AgentOutputSchemaFailed => "no attempt of an agent step matched its schema",
             Self::WhileNotConverged => "`until` was still false after `maxIters` iterations",
             Self::RunMismatch => {
-                "the run was started with another document, other vars or other schemas"
+                "the run was started with another document, other vars or other schemas, or by `raymond run`"
             }
             Self::RunLocked => "another call works on this run at the moment",
             Self::StoreFailed => "the record of the run could not be read or written",

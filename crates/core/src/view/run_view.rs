@@ -49,6 +49,8 @@ pub struct RunView {
     pub visits: u64,
     /// How many agents ended with a result.
     pub ended: u64,
+    /// Failed workers that their parents received in a list.
+    handed_failures: u64,
     /// How many agents were ever created.
     pub born: u64,
     /// Its times, its path, its money and its denied tools.
@@ -114,6 +116,7 @@ impl RunView {
             unpriced: run.unpriced,
             visits: run.visits,
             ended: run.ended.len() as u64,
+            handed_failures: run.handed_failures.len() as u64,
             born: run.born,
             totals: ledger.totals.clone(),
             course: match run.phase {
@@ -214,7 +217,7 @@ impl RunView {
 
     /// Counts the agents that others forked.
     pub fn workers(&self) -> WorkerCounts {
-        let (mut failed, mut live) = (0, 0);
+        let (mut failed, mut live) = (self.handed_failures, 0);
         for (_, row) in self.agents.iter().filter(|(id, _)| **id != AgentId::main()) {
             match row.status() {
                 RowStatus::Failed => failed += 1,
@@ -341,7 +344,7 @@ impl RunView {
             self.agents.remove(agent);
         } else if let Event::Joined { failed, .. } = event {
             for worker in failed {
-                self.agents.remove(worker);
+                self.handed_failures += u64::from(self.agents.remove(worker).is_some());
             }
         } else if let Event::VisitEntered { .. } = event {
             self.visits += 1;
