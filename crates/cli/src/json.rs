@@ -23,7 +23,7 @@ use raymond_core::view::run_view::{
 use raymond_core::view::summary::PendingCall;
 use raymond_core::view::view_event::ProgramKind;
 use raymond_core::view::words::preview;
-use raymond_core::view::{Fate, Plan, RunView, Totals};
+use raymond_core::view::{Fate, Plan, RunView, Status, Totals};
 use raymond_engine::driver::Head;
 use raymond_store::Blobs;
 use serde_json::{Map, json};
@@ -92,7 +92,7 @@ pub(crate) fn run(view: &RunView, place: &StatusSummary) -> serde_json::Value {
         "denied": denied(view),
         "agents": view.by_age().into_iter().map(|(id, row)| agent(view, id, row)).collect::<Vec<_>>(),
         "ended": view.ended,
-        "questions": questions(view),
+        "questions": questions(view, place.status),
     });
     if let ProgramKind::Ralph(Ralph { until }) = &view.program {
         object["ralph"] = json!({
@@ -105,7 +105,11 @@ pub(crate) fn run(view: &RunView, place: &StatusSummary) -> serde_json::Value {
 }
 
 /// Returns the open questions, the oldest first.
-pub(crate) fn questions(view: &RunView) -> serde_json::Value {
+pub(crate) fn questions(view: &RunView, status: Status) -> serde_json::Value {
+    // A run that was cancelled asks nothing any more.
+    if !status.is_unfinished() {
+        return json!([]);
+    }
     let open = view.agents().filter_map(|(id, row)| Some((id, row, row.question.as_ref()?)));
     let mut open: Vec<_> = open.collect();
     open.sort_by_key(|(_, _, question)| question.at);

@@ -80,6 +80,10 @@ fn list(project: &Project, flags: &Answer) -> Result<u8, Failure> {
 
 /// Returns the open questions of a run, the oldest first.
 fn questions(seen: &Inspection) -> Vec<(AgentId, OpenQuestion)> {
+    // A run that was cancelled asks nothing any more.
+    if !seen.status.is_unfinished() {
+        return Vec::new();
+    }
     let view = seen.head.view();
     let open = view.agents().filter_map(|(id, row)| Some((id.clone(), row.question.clone()?)));
     let mut open: Vec<_> = open.collect();
@@ -89,7 +93,7 @@ fn questions(seen: &Inspection) -> Vec<(AgentId, OpenQuestion)> {
 
 fn print_questions(project: &Project, runs: &[Inspection], flags: &Answer) -> Result<u8, Failure> {
     if flags.output.json {
-        let of_run = |seen: &Inspection| json!({ "run_id": seen.head.run.id, "questions": shapes::questions(&seen.head.view()) });
+        let of_run = |seen: &Inspection| json!({ "run_id": seen.head.run.id, "questions": shapes::questions(&seen.head.view(), seen.status) });
         let runs: Vec<_> = runs.iter().map(of_run).collect();
         print_json(json!({ "version": shapes::VERSION, "runs": runs }))?;
         return Ok(0);

@@ -30,18 +30,17 @@ fn q1_answer_continues_the_run() {
             "to continue: raymond answer r approve\n",
         ],
     );
-    project.raymond("answer").prints(
-        "r · main\n  ok?\n  (approve | reject)\n  → raymond answer r approve\n",
-    );
+    project
+        .raymond("answer")
+        .prints("r · main\n  ok?\n  (approve | reject)\n  → raymond answer r approve\n");
     project.raymond("answer r perhaps").says(
         2,
         "raymond: could not answer `main`: \"perhaps\" is not an option; choose approve or reject",
     );
     let answered = project.raymond("answer r APPROVE --by ada");
-    answered.prints("approve\n").mentions(
-        0,
-        &["main: approve\n", "START.sh → D.sh (ask), ada answered: approve\n"],
-    );
+    answered
+        .prints("approve\n")
+        .mentions(0, &["main: approve\n", "START.sh → D.sh (ask), ada answered: approve\n"]);
     project
         .raymond("answer r reject")
         .mentions(2, &["raymond: could not answer `main`: ada already answered \"approve\" at "]);
@@ -85,7 +84,9 @@ fn q3_expired_question_has_a_state_or_an_answer() {
 #[test]
 fn q4_tend_ends_an_expired_question() {
     let project = asking(" timeout=\"1s\" then=\"E\"");
-    project.raymond("run wf --run-id r --no-wait").mentions(3, &["waiting: main asks: ok? (until "]);
+    project
+        .raymond("run wf --run-id r --no-wait")
+        .mentions(3, &["waiting: main asks: ok? (until "]);
     until("its time has come", || project.raymond("tend --once").stdout == "r\n");
     project.raymond("wait r").prints("E:\n");
 }
@@ -187,10 +188,7 @@ fn stopped_run_keeps_the_answer_for_its_resume() {
     project.raymond("stop r").says(0, "r: stopped");
     let plan = project.raymond("resume r --plan").stdout;
     assert!(plan.contains(", waiting 1"), "{plan}");
-    project
-        .raymond("answer r yes")
-        .prints("")
-        .says(0, "main: yes\nto continue: raymond resume r");
+    project.raymond("answer r yes").prints("").says(0, "main: yes\nto continue: raymond resume r");
     project.raymond("resume r").prints("yes\n");
 }
 
@@ -200,9 +198,7 @@ fn closed_questions_have_clear_errors() {
     project.raymond("answer").says(0, "no question is open");
     project.raymond("run wf --run-id r").mentions(3, &[]);
     project.raymond("cancel r").says(0, "r: cancelled");
-    project
-        .raymond("answer r yes")
-        .says(2, "raymond: could not answer `r`: no question is open");
+    project.raymond("answer r yes").says(2, "raymond: could not answer `r`: no question is open");
     project.raymond("resume r").mentions(8, &["r was cancelled"]);
 }
 
@@ -237,10 +233,9 @@ fn emit_writes_a_question() {
     project
         .raymond("emit ask ok? --next D --options yes|no --timeout 2h --default no")
         .prints("<ask next=\"D\" timeout=\"2h\" options=\"yes|no\" default=\"no\">ok?</ask>\n");
-    project.raymond("emit ask ok? --next D --wait all").says(
-        2,
-        "raymond: could not write the tag: <ask>: `wait` is only valid on goto",
-    );
+    project
+        .raymond("emit ask ok? --next D --wait all")
+        .says(2, "raymond: could not write the tag: <ask>: `wait` is only valid on goto");
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn with_a_setup() -> Vec<String> {
     let mut names: Vec<String> =
         names.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
     names.sort();
-    assert_eq!(names.len(), 11, "{names:?}");
+    assert_eq!(names.len(), 12, "{names:?}");
     names
 }
 

@@ -10,6 +10,20 @@ fn title_is_judged() {
 }
 
 #[test]
+fn release_needs_the_answer_of_a_person() {
+    let stage = ExampleRun::of("release-gate", "replies.yaml").go();
+    assert_eq!(stage.prints("git tag"), "v1\n");
+    let published = stage.run("raymond answer demo publish --quiet");
+    published.prints("v2 is published\n");
+    assert_eq!(stage.prints("git tag"), "v1\nv2\n");
+
+    let stage = ExampleRun::of("release-gate", "replies.yaml").go();
+    let rejected = stage.run("raymond answer demo reject");
+    rejected.prints("").mentions(1, &["DECIDE.sh: failed: a person rejected the release"]);
+    assert_eq!(stage.prints("git tag"), "v1\n");
+}
+
+#[test]
 fn every_research_worker_writes_its_answer() {
     let stage = ExampleRun::of("research", "replies.yaml").go();
     let answers = stage.read("answers-demo.tsv");

@@ -23,6 +23,8 @@ pub(crate) enum Expected {
     Prints(&'static str),
     /// A workflow gives up: it fails on purpose, for this reason.
     GivesUp(&'static str),
+    /// A workflow asks a person.
+    Asks(&'static str),
     /// A document of steps leaves files.
     Completes,
 }
@@ -45,12 +47,21 @@ const fn gives_up(
     ExampleRun { example, replies, flags, expected: Expected::GivesUp(reason) }
 }
 
+const fn asks(
+    example: &'static str,
+    replies: &'static str,
+    flags: &'static str,
+    question: &'static str,
+) -> ExampleRun {
+    ExampleRun { example, replies, flags, expected: Expected::Asks(question) }
+}
+
 const fn steps(example: &'static str, replies: &'static str) -> ExampleRun {
     ExampleRun { example, replies, flags: "", expected: Expected::Completes }
 }
 
 /// Every file of replies, with its result.
-pub(crate) const EXAMPLE_RUNS: [ExampleRun; 24] = [
+pub(crate) const EXAMPLE_RUNS: [ExampleRun; 25] = [
     states("title", "replies.yaml", "--input text", "A night at sea (8)"),
     states("research", "replies.yaml", "", "the answers are in answers-demo.tsv"),
     states("ralph", "replies.yaml", "", "say.sh says goodbye and good night"),
@@ -63,6 +74,7 @@ pub(crate) const EXAMPLE_RUNS: [ExampleRun; 24] = [
     gives_up("issue-to-pr", "hopeless.yaml", "", "issue 12 needs a person"),
     gives_up("issue-to-pr", "unclear.yaml", "", "issue 12 needs a person"),
     states("migrate-batch", "replies.yaml", "", "items: 3, report: .work/demo/report"),
+    asks("release-gate", "replies.yaml", "--no-wait", "asks: Shall I publish this release?"),
     states("review-pr", "replies.yaml", "--input 7", "commented on pull request 7"),
     states("review-pr", "clean.yaml", "--input 7", "commented on pull request 7"),
     states(
@@ -109,6 +121,9 @@ impl Expected {
             Self::GivesUp(reason) => {
                 output.mentions(1, &[reason]).prints("");
             }
+            Self::Asks(question) => {
+                output.mentions(3, &[question]).prints("");
+            }
             Self::Completes => {}
         }
     }
@@ -116,6 +131,7 @@ impl Expected {
     pub(crate) const fn exit_code(&self) -> i32 {
         match self {
             Self::GivesUp(_) => 1,
+            Self::Asks(_) => 3,
             Self::Prints(_) | Self::Completes => 0,
         }
     }

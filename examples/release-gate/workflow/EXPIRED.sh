@@ -1,0 +1,1 @@
+echo '<result status="failed">nobody answered within two days</result>'
