@@ -143,6 +143,13 @@ fn instruction(allowed: &Allowance) -> String {
     ];
     let notes = allowed.choices.iter().filter_map(|choice| choice.tag.spec().note);
     parts.extend(notes.map(str::to_owned));
+    if routes.iter().any(|(_, route)| route.wait.is_some()) {
+        // Alone it would be malformed, and the forks alone would not be waited for.
+        parts.push(
+            "A <goto> with wait needs <fork> tags in the same message: it waits for their workers."
+                .to_owned(),
+        );
+    }
     parts.extend(legend(&routes, &allowed.states));
     parts.join("\n\n")
 }

@@ -49,6 +49,8 @@ pub struct TagSpec {
     pub follower: Option<Follower>,
     /// Whether the conversation of the agent continues at the target.
     pub continues_at_target: bool,
+    /// The names of its attributes. The variables of a fork may have any other name.
+    pub attributes: &'static [&'static str],
     /// A rule that a reminder adds if the tag is allowed.
     pub note: Option<&'static str>,
     /// How it is written, the conversation of its target `S`, and what follows.

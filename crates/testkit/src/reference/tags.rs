@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use raymond_core::ids::StateName;
 use raymond_core::protocol::TagName;
+use raymond_core::text::nearest;
 use raymond_core::time::Timestamp;
 
 use super::history::Fault;
@@ -94,6 +95,17 @@ impl Grammar {
     /// Returns whether these attributes do not go together, or belong on other tags.
     pub(super) fn refuses_together(&self, attributes: &[String]) -> bool {
         let has = |name: &str| attributes.iter().any(|given| given == name);
+        let known: Vec<&str> = self.texts.iter().chain(self.words).copied().collect();
+        // A misspelt attribute must not be ignored.
+        let is_misspelt = |given: &&String| {
+            !self.has_variables
+                && given.len() >= 3
+                && !self.knows(given)
+                && nearest(given, known.iter().copied()).is_some()
+        };
+        if attributes.iter().find(is_misspelt).is_some() {
+            return true;
+        }
         let asks = self.texts.contains(&"options");
         if asks {
             let ends = usize::from(has("then")) + usize::from(has("default"));

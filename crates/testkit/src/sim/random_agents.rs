@@ -180,12 +180,13 @@ impl RandomAgents {
             self.tag(&mut dice, request)
         };
         // Rare texts are large more often, so that both properties occur together.
-        let fork = tag.contains("<fork");
+        let (fork, ask) = (tag.contains("<fork"), tag.contains("<ask"));
         match dice.below(28) {
             0 => large(&tag),
             1 if request.count > 1 => large(&tag),
             1..=2 if is_wrong => large(&tag),
             1..=6 if fork => large(&tag),
+            1..=9 if ask => large(&tag),
             4..=6 => format!("All done, I think.\n\n{tag}\n"),
             // A tag in a code block must not count, also beside one that does.
             7..=12 => format!("```\n<goto>EXAMPLE</goto>\n```\nas shown, {tag} it is"),
@@ -214,7 +215,7 @@ impl RandomAgents {
         // `..` leads to a directory that may not exist, so a correct tag can still be a fault.
         let cd = *dice.pick(&[" cd=\"/srv\"", " cd=\"sub\"", " cd='..'", "", "", "", "", ""]);
         let fork = self.may_fork(request);
-        match dice.below(15) {
+        match dice.below(16) {
             0..=2 => format!("<goto{input}>{target}</goto>"),
             3 => format!("<reset{input}{cd}>{target}</reset>"),
             4 => format!("<reset stack='clear'>{target}</reset>"),
@@ -239,7 +240,7 @@ impl RandomAgents {
                 let forks = format!("<fork item=\"w\"{cd}>{target}</fork>\n");
                 format!("{forks}<goto after=\"1m\"{input}>{other}</goto>")
             }
-            14 => self.question(dice, &target, &other),
+            14 | 15 => self.question(dice, &target, &other),
             _ => any_tag_but_fork(dice, &target, &other),
         }
     }

@@ -192,7 +192,7 @@ fn policy(dice: &mut Dice, names: &[String]) -> Policy {
         |list: Vec<(TagName, Allowed)>| Policy { transitions: Some(list), ..Policy::default() };
     match dice.below(9) {
         0 => Policy {
-            tags: Some(vec![TagName::Goto, TagName::Call, TagName::Result]),
+            tags: Some(vec![TagName::Goto, TagName::Call, TagName::Ask, TagName::Result]),
             ..Policy::default()
         },
         1 => Policy { targets: [(TagName::Goto, vec![goto.1, other])].into(), ..Policy::default() },

@@ -1,7 +1,7 @@
 use insta::assert_snapshot;
 
 use super::*;
-use crate::protocol::Untagged;
+use crate::protocol::{Need, Untagged};
 
 fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
@@ -249,4 +249,15 @@ fn shown_tags_can_be_written_back() {
             assert!(found[0].tag.is_ok(), "{text}");
         }
     }
+}
+
+#[test]
+fn goto_with_wait_names_its_forks() {
+    let wait = Route { target: Some("END".to_owned()), then: None, wait: Some(Need::All) };
+    let goto = Choice { tag: TagName::Goto, routes: Routes::Only(vec![wait]) };
+    let choices = vec![goto, only(TagName::Fork, &[(Some("W"), Some("END"))])];
+    let text = reminder(&no_tag(), &Allowance { choices, states: Vec::new() });
+    let expected =
+        "A <goto> with wait needs <fork> tags in the same message: it waits for their workers.";
+    assert!(text.contains(expected), "{text}");
 }

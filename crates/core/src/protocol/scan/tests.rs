@@ -280,6 +280,14 @@ fn stack_can_only_be_clear() {
 fn unknown_attributes_warn_except_on_fork() {
     check(r#"<goto next="x" cd="y">A</goto>"#, "goto A ?cd ?next");
     check(r#"<reset model="x">A</reset>"#, "reset A ?model");
+    let no = |tag: &str, name: &str, meant: &str| {
+        format!("!{tag}: it has no attribute `{name}`; did you mean `{meant}`?")
+    };
+    check(r#"<goto wiat="all">A</goto>"#, &no("goto", "wiat", "wait"));
+    check(r#"<goto aftr="5m">A</goto>"#, &no("goto", "aftr", "after"));
+    check(r#"<reset Stack="clear">A</reset>"#, &no("reset", "Stack", "stack"));
+    check(r#"<result staus="failed">no</result>"#, &no("result", "staus", "status"));
+    check(r#"<goto id="x">A</goto>"#, "goto A ?id");
     check(r#"<call return="R" cd="x">A</call>"#, r#"call A return="R" ?cd"#);
     check(r#"<result input="x">ok</result>"#, r#"result "ok" ?input"#);
     check(r#"<fork return="x" stack="y">A</fork>"#, r#"fork A return:"x" stack:"y""#);

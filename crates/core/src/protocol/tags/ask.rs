@@ -23,6 +23,7 @@ pub(super) const SPEC: TagSpec = TagSpec {
     body: Body::Payload("YOUR QUESTION"),
     follower: Some(NEXT),
     continues_at_target: false,
+    attributes: &["next", "options", "timeout", "then", "default"],
     note: Some(
         "An <ask> waits for a person. options=\"yes|no\" offers answers, and the state that you \
          name in `next` receives the answer.",

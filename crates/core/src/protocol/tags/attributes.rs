@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::entity::decode;
 use super::{Tag, TagName, TagProblem};
+use crate::text::nearest;
 
 /// Attributes for a time, which only tags that can wait have.
 const TIMES: [&str; 2] = ["after", "at"];
@@ -48,6 +49,9 @@ impl<'a> BorrowedTag<'a> {
         }
         if let Some(name) = given.named(&ASKING) {
             return Err(TagProblem::OnlyAsk(name));
+        }
+        if let Some(problem) = given.misspelt(name) {
+            return Err(problem);
         }
         let unknown = given.0.into_iter().map(|(name, _)| name).collect();
         Ok(Self { kind, unknown })
@@ -106,6 +110,18 @@ impl<'a> Attributes<'a> {
     pub(super) fn rest(&mut self) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> {
         let rest = std::mem::take(&mut self.0).into_iter();
         rest.map(|(name, raw)| (Cow::Borrowed(name), decode(raw)))
+    }
+
+    /// Returns an attribute that was probably meant to be one of the tag. To ignore it could lose a
+    /// wait or a limit.
+    fn misspelt(&self, tag: TagName) -> Option<TagProblem<'a>> {
+        // Bytes; two letters resemble too many other words.
+        const SHORTEST: usize = 3;
+        let names = self.0.iter().map(|(name, _)| *name).filter(|name| name.len() >= SHORTEST);
+        names.into_iter().find_map(|name| {
+            let meant = nearest(name, tag.spec().attributes.iter().copied())?;
+            Some(TagProblem::Misspelt { name, meant })
+        })
     }
 
     /// Returns the first attribute with one of these names.

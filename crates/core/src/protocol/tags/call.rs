@@ -9,6 +9,7 @@ pub(super) const SPEC: TagSpec = TagSpec {
     body: Body::Target,
     follower: Some(RETURN),
     continues_at_target: true,
+    attributes: &["return", "input", "model"],
     note: None,
     cheat_sheet: [
         "`<call return=\"R\">S</call>`",

@@ -15,6 +15,7 @@ pub(super) const SPEC: TagSpec = TagSpec {
     body: Body::Target,
     follower: Some(NEXT),
     continues_at_target: false,
+    attributes: &["next", "cd", "input"],
     note: Some("Several <fork> tags are allowed together if all have the same next."),
     cheat_sheet: [
         "`<fork next=\"N\" k=\"v\">S</fork>`",

@@ -7,6 +7,7 @@ pub(super) const SPEC: TagSpec = TagSpec {
     body: Body::Target,
     follower: Some(RETURN),
     continues_at_target: false,
+    attributes: &["return", "input", "model"],
     note: None,
     cheat_sheet: [
         "`<function return=\"R\">S</function>`",

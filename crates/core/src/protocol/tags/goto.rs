@@ -6,6 +6,7 @@ pub(super) const SPEC: TagSpec = TagSpec {
     body: Body::Target,
     follower: None,
     continues_at_target: true,
+    attributes: &["input", "after", "at", "wait", "timeout", "then"],
     note: None,
     cheat_sheet: ["`<goto>S</goto>`", "this one continues", ""],
     read: |given, target| {

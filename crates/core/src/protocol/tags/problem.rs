@@ -32,6 +32,11 @@ pub enum TagProblem<'a> {
     Unquoted(&'a str),
     /// Two attributes without space between them.
     NoSpace(&'a str),
+    /// An unknown attribute that resembles one of the tag.
+    Misspelt {
+        name: &'a str,
+        meant: &'static str,
+    },
     /// A repeated attribute.
     Repeated(&'a str),
     /// More than [`TagProblem::MOST_ATTRIBUTES`].
@@ -136,6 +141,9 @@ impl fmt::Display for TagProblem<'_> {
             }
             Self::NoSpace(name) => {
                 write!(f, "there is no space before attribute `{}`", excerpt(name, SHOWN))
+            }
+            Self::Misspelt { name, meant } => {
+                write!(f, "it has no attribute `{}`; did you mean `{meant}`?", excerpt(name, SHOWN))
             }
             Self::Repeated(name) => {
                 write!(f, "attribute `{}` is repeated", excerpt(name, SHOWN))

@@ -7,6 +7,7 @@ pub(super) const SPEC: TagSpec = TagSpec {
     body: Body::Target,
     follower: None,
     continues_at_target: false,
+    attributes: &["input", "cd", "stack", "after", "at"],
     note: None,
     cheat_sheet: ["`<reset>S</reset>`", "a new one", ""],
     read: |given, target| {

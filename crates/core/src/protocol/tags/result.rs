@@ -8,6 +8,7 @@ pub(super) const SPEC: TagSpec = TagSpec {
     body: Body::Payload("YOUR RESULT"),
     follower: None,
     continues_at_target: false,
+    attributes: &["status"],
     note: None,
     cheat_sheet: [
         "`<result>text</result>`",

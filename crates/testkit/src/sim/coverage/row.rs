@@ -36,7 +36,11 @@ const fn silent(name: &'static str) -> Row {
 
 /// All rows in the order of the table: one for each tag, then the others.
 pub(super) static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
-    let tags = TagName::ALL.into_iter().map(|tag| text(transition(tag, &StackChange::Keep)));
+    let tags = TagName::ALL.into_iter().map(|tag| {
+        let name = transition(tag, &StackChange::Keep);
+        // The answer of a person leads on, in another record than the text.
+        if tag == TagName::Ask { other(name) } else { text(name) }
+    });
     tags.chain(OTHERS.iter().copied()).collect()
 });
 
