@@ -232,6 +232,8 @@ async fn deliver(
         if waited? {
             return Ok(None);
         }
+        // The run has ended, but its owner may live a little longer.
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

@@ -166,9 +166,8 @@ fn give(
         return Ok(0);
     }
     match seen.status {
-        Status::Waiting(Waiting::Person, OwnerState::Gone)
-        | Status::Waiting(
-            Waiting::Time(_) | Waiting::Retry(_) | Waiting::Quota(_),
+        Status::Waiting(
+            Waiting::Person | Waiting::Time(_) | Waiting::Retry(_) | Waiting::Quota(_),
             OwnerState::Gone,
         ) => {
             resume::resume_run(project, run, &ResumeOptions::from_answer(flags, &Layer::default()))

@@ -232,7 +232,13 @@ mod tests {
         assert_eq!(variables.len(), 11, "{variables:?}");
         let rows = tags();
         let readme = README.replace("@TAGS@", &rows);
-        assert_eq!(rows.lines().next(), Some("| `<goto>S</goto>` | this one continues | |"));
+        assert_eq!(
+            rows.lines().next(),
+            Some(
+                "| `<goto>S</goto>` | this one continues | `after=\"5m\"` waits first; \
+                 beside forks, `wait=\"all\"` waits for their workers |"
+            )
+        );
         assert_eq!(rows.lines().count(), TagName::ALL.len());
         let sheet = readme.split_once("## Cheat sheet\n\n").unwrap().1;
         assert!(sheet.lines().count() <= 30, "{}", sheet.lines().count());
