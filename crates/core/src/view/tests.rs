@@ -157,6 +157,25 @@ fn run_without_owner_ended_or_was_interrupted() {
     assert_snapshot!(shown(&play, OwnerState::Gone), @"completed: main ended with a result: Show");
 }
 
+#[test]
+fn completed_run_counts_failed_workers_that_were_handed() {
+    let check = |failed: &[&str], expected: &str| {
+        let mut play = started();
+        let forks = "<fork>W</fork>".repeat(failed.len() + 1);
+        play.says("main", &format!(r#"{forks}<goto wait="done">A</goto>"#));
+        for worker in failed {
+            play.fails(worker, TurnFailure::Task { why: "no".into() });
+        }
+        play.says(&format!("main_w{}", failed.len() + 1), "<result>x</result>");
+        play.says("main", "<result>x</result>");
+        let shown = shown(&play, OwnerState::Gone);
+        let ended = "completed: main and 1 worker ended with a result";
+        assert_eq!(shown, format!("{ended}; {expected}: Show"));
+    };
+    check(&["main_w1"], "1 failed worker was handed to its parent");
+    check(&["main_w1", "main_w2"], "2 failed workers were handed to their parents");
+}
+
 // proves: P10
 #[test]
 fn next_command_does_not_repeat_the_failure() {

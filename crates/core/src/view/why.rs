@@ -164,7 +164,20 @@ fn completed(run: &Run, ledger: &Ledger) -> String {
     }
     match ledger.exhausted {
         Some(iterations) => without_result(iterations, until),
-        None => format!("{} ended with a result", everybody(run.ended.len())),
+        None => {
+            let failures = handed_failures(run.handed_failures.len());
+            format!("{} ended with a result{failures}", everybody(run.ended.len()))
+        }
+    }
+}
+
+/// Counts the failed workers that joins handed over. They do not make the run fail, so no other
+/// text mentions them.
+fn handed_failures(workers: usize) -> String {
+    match workers {
+        0 => String::new(),
+        1 => "; 1 failed worker was handed to its parent".to_owned(),
+        several => format!("; {several} failed workers were handed to their parents"),
     }
 }
 
