@@ -98,6 +98,9 @@ fn j3_run_continues_without_a_cancelled_worker() {
     project
         .raymond("cancel r --agent main_w2")
         .mentions(0, &["r: main_w2 is cancelled\n", "→ raymond resume r\n"]);
+    project.raymond("why r").prints(
+        "failed: main waits to continue; no agent is failed any more\n→ raymond resume r\n",
+    );
     let status = project.raymond("status r").stdout;
     assert!(status.contains("1 of 2 workers done, 1 cancelled\n"), "{status}");
     let resumed = project.raymond("resume r");

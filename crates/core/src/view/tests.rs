@@ -176,6 +176,28 @@ fn completed_run_counts_failed_workers_that_were_handed() {
     check(&["main_w1", "main_w2"], "2 failed workers were handed to their parents");
 }
 
+#[test]
+fn run_without_failed_agents_can_continue() {
+    let cancelled = |tags: &str, workers: &[&str]| {
+        let mut play = started();
+        play.says("main", tags);
+        let task = || TurnFailure::Task { why: "no".into() };
+        if play.run.groups.is_empty() {
+            play.says("main", "<result>x</result>");
+        }
+        for worker in workers {
+            play.fails(worker, task());
+        }
+        for worker in workers {
+            let (agent, by, key) = (AgentId::from(*worker), "ada".into(), (*worker).to_owned());
+            play.feed(vec![Input::CancelAgent { agent, by, key }]);
+        }
+        shown(&play, OwnerState::Gone)
+    };
+    assert_snapshot!(cancelled(r#"<fork>W</fork><goto wait="all">A</goto>"#, &["main_w1"]), @"failed: main waits to continue; no agent is failed any more: Resume([])");
+    assert_snapshot!(cancelled(r#"<fork next="A">W</fork>"#, &["main_w1"]), @"failed: the run waits to complete; no agent is failed any more: Resume([])");
+}
+
 // proves: P10
 #[test]
 fn next_command_does_not_repeat_the_failure() {
