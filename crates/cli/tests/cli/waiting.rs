@@ -175,6 +175,20 @@ fn stopped_run_keeps_its_wait_cancelled_one_ends() {
 }
 
 #[test]
+fn waiting_run_without_owner_can_be_stopped() {
+    for words in ["stop r", "stop r --after-turn"] {
+        let project = nap("after=\"1s\"");
+        project.raymond("run wf --run-id r --no-wait --quiet").mentions(4, &[]);
+        project.raymond(words).says(0, "r: stopped");
+        let records = project.records("r").len();
+        project.raymond(words).says(0, "r: stopped");
+        assert_eq!(project.records("r").len(), records, "it is stopped already");
+        project.raymond("tend --once").prints("");
+        project.raymond("resume r --quiet").prints("ok\n");
+    }
+}
+
+#[test]
 fn tend_reports_what_it_could_not_continue() {
     let project = Project::of(&[
         ("wf/START.md", "Ask."),
