@@ -18,8 +18,8 @@ use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
 use crate::view::words::{ending_words, preview};
 use crate::view::{
-    BackendLabels, Cause, Change, Ledger, LogLine, NextCommand, OwnerState, RunView, States,
-    Status, Waiting, Weight, next_command, status, why, words,
+    BackendLabels, Cause, Change, Hint, Ledger, LogLine, NextCommand, OwnerState, RunView, States,
+    Status, Waiting, Weight, needed_edit, next_command, status, why, words,
 };
 
 mod failures;
@@ -275,6 +275,26 @@ fn silent_script_failure_is_shown_by_a_command() {
     };
     assert_snapshot!(fails(""), @r#"failed: main failed at A.sh: script: exit status 3 (Output { agent: Some("main"), location: "A" }): Resume([CurrentStates])"#);
     assert_snapshot!(fails("no file"), @"failed: main failed at A.sh: script: exit status 3: no file: Resume([CurrentStates])");
+}
+
+#[test]
+fn script_that_would_fail_again_must_be_fixed() {
+    let large =
+        || TurnFailure::OutputTooLarge { limit: 64 << 20, head: "".into(), tail: "".into() };
+    let not_started = || TurnFailure::NotStarted { why: "no interpreter".into() };
+    let check = |state: &str, failure: TurnFailure, edit: Option<Hint>, changes: &[Change]| {
+        let mut play = Play::new(workflow(&[(state, "text")])).started();
+        play.fails("main", failure);
+        let status = status(&play.run, OwnerState::Gone);
+        assert_eq!(needed_edit(&play.run), edit, "{state}");
+        let command = next_command(&play.run, status, States::AsPinned);
+        assert_eq!(command, NextCommand::Resume(changes.to_vec()), "{state}");
+    };
+    let script = || Some(Hint::FixScript { state: "A.sh".into() });
+    check("A.sh", large(), script(), &[Change::CurrentStates]);
+    check("A.sh", not_started(), script(), &[Change::CurrentStates]);
+    check("A.md", large(), None, &[]);
+    check("A.md", not_started(), Some(Hint::FixStart), &[]);
 }
 
 #[test]
