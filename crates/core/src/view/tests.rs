@@ -177,6 +177,19 @@ fn completed_run_counts_failed_workers_that_were_handed() {
 }
 
 #[test]
+fn single_worker_is_not_called_all() {
+    let joins = |forks: &str| {
+        let mut play = started();
+        play.says("main", &format!(r#"{forks}<goto wait="all">A</goto>"#));
+        lines_of(&play)
+    };
+    let one = joins("<fork>W</fork>");
+    assert!(one.contains("A.md waits for its worker, then A.md"), "{one}");
+    let two = joins("<fork>W</fork><fork>W</fork>");
+    assert!(two.contains("A.md waits for all 2 workers, then A.md"), "{two}");
+}
+
+#[test]
 fn run_without_failed_agents_can_continue() {
     let cancelled = |tags: &str, workers: &[&str]| {
         let mut play = started();
