@@ -251,6 +251,21 @@ fn emit_writes_waits() {
 }
 
 #[test]
+fn emit_takes_input_that_begins_with_hyphen() {
+    let project = Project::of(&[]);
+    let emit = |words: &[&str]| {
+        let words = [&["emit", "goto", "X"], words].concat();
+        project.spawn(env!("CARGO_BIN_EXE_raymond"), &words).wait()
+    };
+    for text in ["- text", "--next", "-"] {
+        emit(&["--input", text]).prints(&format!("<goto input=\"{text}\">X</goto>\n"));
+    }
+    // The flag takes the next word as its text, so that a forgotten text is an error.
+    emit(&["--input", "--next", "Y"]).mentions(2, &["unexpected argument 'Y'"]);
+    emit(&["--input"]).mentions(2, &["a value is required for '--input"]);
+}
+
+#[test]
 fn tend_repeats_no_failed_work() {
     let project = Project::of(&[
         ("wf/START.sh", "echo '<fork>W</fork><goto after=\"1s\">POLL</goto>'"),
