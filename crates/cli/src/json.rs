@@ -188,11 +188,11 @@ pub(crate) fn denied(view: &RunView) -> serde_json::Value {
 /// Returns the numbers of agents and of workers.
 fn tally(view: &RunView) -> serde_json::Value {
     let AgentCounts { running, queued, waiting, interrupted, stopped } = view.tally();
-    let WorkerCounts { done, failed, total } = view.workers();
+    let WorkerCounts { done, failed, cancelled, total } = view.workers();
     json!({
         "running": running, "queued": queued, "waiting": waiting, "interrupted": interrupted,
         "stopped": stopped,
-        "workers": { "done": done, "failed": failed, "total": total },
+        "workers": { "done": done, "failed": failed, "cancelled": cancelled, "total": total },
     })
 }
 

@@ -183,6 +183,10 @@ fn stop(run: &Run, phase: Phase, request: StopRequest<'_>) -> Result<Vec<Event>,
         Phase::Ended(_) if mode == StopMode::Cancel => {
             Ok(vec![request, Event::RunEnded { ending: Ending::Cancelled }])
         }
+        // Otherwise `raymond tend` or an answer would continue the run. Its waits are kept.
+        Phase::Ended(ending) if ending.is_wait() => {
+            Ok(vec![request, Event::RunEnded { ending: Ending::Stopped }])
+        }
         Phase::Ended(_) => Err(ended(phase)),
     }
 }

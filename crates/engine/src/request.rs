@@ -97,10 +97,16 @@ pub async fn stop(
                 if !matches!(waited, Err(RequestError::Suspended(_))) {
                     inbox(project, run).remove(&key).ok();
                 }
-                if let Some(phase) = waited? {
-                    return Ok(StopOutcome::Ended(phase));
+                match waited? {
+                    // The run began to wait without an owner before its owner read the request. The
+                    // next round records it.
+                    Some(Phase::Ended(ending))
+                        if ending.is_wait() && owner(project, run)?.is_none() => {}
+                    Some(phase) => return Ok(StopOutcome::Ended(phase)),
+                    // The owner died without answering: the next round stops the run without an
+                    // owner.
+                    None => {}
                 }
-                // The owner died without answering: the next round stops the run without an owner.
             }
             None => match stop_without_owner(
                 project,

@@ -37,7 +37,8 @@ pub(crate) struct Emit {
     #[arg(value_name = "STATE")]
     pub(crate) state: Option<String>,
     /// Pass this text to the state; for `result` and `ask`, it is the text
-    #[arg(long, value_name = "TEXT", conflicts_with = "input_file")]
+    // Scripts pass any text, such as a list in Markdown.
+    #[arg(long, value_name = "TEXT", conflicts_with = "input_file", allow_hyphen_values = true)]
     pub(crate) input: Option<String>,
     /// Read that text from a file (`-` reads stdin)
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]

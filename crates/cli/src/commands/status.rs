@@ -107,13 +107,18 @@ fn rehearsal(view: &RunView) -> String {
     }
 }
 
-/// Formats `2 running · 1 queued · 3 of 12 workers done, 1 failed`.
+/// Formats `2 running · 1 queued · 3 of 12 workers done, 1 failed, 1 cancelled`.
 fn tally(view: &RunView) -> Option<String> {
     let AgentCounts { running, queued, waiting, interrupted, stopped } = view.tally();
     let number = |count: usize, word: &str| (count > 0).then(|| format!("{count} {word}"));
-    let WorkerCounts { done, failed, total } = view.workers();
-    let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-    let workers = (total > 0).then(|| format!("{done} of {total} workers done{failures}"));
+    let WorkerCounts { done, failed, cancelled, total } = view.workers();
+    let others = |count: u64, word: &str| match count {
+        0 => String::new(),
+        _ => format!(", {count} {word}"),
+    };
+    let (failures, cancelled) = (others(failed, "failed"), others(cancelled, "cancelled"));
+    let workers =
+        (total > 0).then(|| format!("{done} of {total} workers done{failures}{cancelled}"));
     let parts = [
         number(running, "running"),
         number(interrupted, "interrupted"),

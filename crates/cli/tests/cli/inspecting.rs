@@ -247,7 +247,10 @@ fn status_shows_the_item_of_each_worker() {
     assert_eq!((&worker["doing"], &worker["parent"]), (&json!("working"), &json!("main")));
     assert_eq!(worker["turn"]["attempt"], 1);
     assert_eq!(object["tally"]["running"], 2);
-    assert_eq!(object["tally"]["workers"], json!({ "done": 0, "failed": 0, "total": 1 }));
+    assert_eq!(
+        object["tally"]["workers"],
+        json!({ "done": 0, "failed": 0, "cancelled": 0, "total": 1 })
+    );
     assert_eq!(object["reserved_usd"], 5.0);
     assert!(object["owner"]["pid"].is_u64(), "{object}");
     project.raymond("stop r").mentions(0, &[]);

@@ -98,6 +98,11 @@ fn j3_run_continues_without_a_cancelled_worker() {
     project
         .raymond("cancel r --agent main_w2")
         .mentions(0, &["r: main_w2 is cancelled\n", "→ raymond resume r\n"]);
+    project.raymond("why r").prints(
+        "failed: main waits to continue; no agent is failed any more\n→ raymond resume r\n",
+    );
+    let status = project.raymond("status r").stdout;
+    assert!(status.contains("1 of 2 workers done, 1 cancelled\n"), "{status}");
     let resumed = project.raymond("resume r");
     assert_eq!(list(&resumed.stdout)[1]["status"], "cancelled", "{resumed:?}");
     assert_eq!(resumed.code(), 0);
@@ -117,6 +122,8 @@ fn j4_done_hands_over_failures() {
     assert_eq!(list[1]["status"], "failed");
     assert!(list[1]["failure"].as_str().unwrap().contains("exit status 3"), "{list:?}");
     assert!(object["handed_failures"]["main_w2"].is_string(), "{object}");
+    let why = project.raymond("why r").stdout;
+    assert!(why.contains("; 1 failed worker was handed to its parent\n"), "{why}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Scripts that print too much or invalid text, or leave processes running.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 
 use crate::harness::{Project, until};
 
@@ -41,6 +42,21 @@ fn output_flood_ends_the_script_in_bounded_memory() {
     assert!((64 * 1024..200 * 1024).contains(&peak), "{peak} KiB at most");
     assert!(!project.path("too-far").exists());
     assert_eq!(project.processes("r"), [0; 0]);
+    let next = "→ first fix START.sh or what it needs, then: raymond resume r --with-current\n";
+    assert!(project.raymond("why r").stdout.ends_with(next));
+}
+
+#[test]
+fn script_without_its_interpreter_must_be_fixed() {
+    let project = Project::of(&[("wf/START.sh", "#!/no/such/interpreter\n")]);
+    let executable = Permissions::from_mode(0o755);
+    fs::set_permissions(project.path("wf/START.sh"), executable).unwrap();
+    project.raymond("run wf --run-id r").mentions(1, &["START.sh: failed: could not start: "]);
+    let why = project.raymond("why r").stdout;
+    let next = "→ first fix START.sh or what it needs, then: raymond resume r --with-current\n";
+    assert!(why.ends_with(next), "{why}");
+    project.write("wf/START.sh", "#!/bin/sh\necho '<result>ok</result>'\n");
+    project.raymond("resume r --with-current --quiet").prints("ok\n");
 }
 
 #[test]

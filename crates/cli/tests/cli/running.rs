@@ -72,7 +72,7 @@ fn json_is_one_value_on_stdout() {
             "spent_usd": 0.02, "budget_usd": 10.0, "started_at": "", "updated_at": "",
             "visits": 3, "turns": 3, "paid_turns": 2, "unpriced_attempts": 0, "estimated_usd": 0.0, "denied": [], "agents": [], "ended": 1, "questions": [],
             "rehearsed_usd": 0.02, "reserved_usd": 0.0, "owner": null,
-            "tally": { "running": 0, "queued": 0, "waiting": 0, "interrupted": 0, "stopped": 0, "workers": { "done": 0, "failed": 0, "total": 0 } },
+            "tally": { "running": 0, "queued": 0, "waiting": 0, "interrupted": 0, "stopped": 0, "workers": { "done": 0, "failed": 0, "cancelled": 0, "total": 0 } },
             "backends": [{ "backend": "scripted", "turns": 2, "spent_usd": 0.02 }],
             "results": { "main": "all good" },
         })

@@ -175,6 +175,20 @@ fn stopped_run_keeps_its_wait_cancelled_one_ends() {
 }
 
 #[test]
+fn waiting_run_without_owner_can_be_stopped() {
+    for words in ["stop r", "stop r --after-turn"] {
+        let project = nap("after=\"1s\"");
+        project.raymond("run wf --run-id r --no-wait --quiet").mentions(4, &[]);
+        project.raymond(words).says(0, "r: stopped");
+        let records = project.records("r").len();
+        project.raymond(words).says(0, "r: stopped");
+        assert_eq!(project.records("r").len(), records, "it is stopped already");
+        project.raymond("tend --once").prints("");
+        project.raymond("resume r --quiet").prints("ok\n");
+    }
+}
+
+#[test]
 fn tend_reports_what_it_could_not_continue() {
     let project = Project::of(&[
         ("wf/START.md", "Ask."),
@@ -234,6 +248,21 @@ fn emit_writes_waits() {
         .prints("<reset at=\"2026-11-18T07:00:00Z\">POLL</reset>\n");
     emit("goto POLL --after 5").mentions(2, &["<goto>: `after`: \"5\" is not a duration"]);
     emit("result done --after 5m").mentions(2, &["`after` is only valid on goto and reset"]);
+}
+
+#[test]
+fn emit_takes_input_that_begins_with_hyphen() {
+    let project = Project::of(&[]);
+    let emit = |words: &[&str]| {
+        let words = [&["emit", "goto", "X"], words].concat();
+        project.spawn(env!("CARGO_BIN_EXE_raymond"), &words).wait()
+    };
+    for text in ["- text", "--next", "-"] {
+        emit(&["--input", text]).prints(&format!("<goto input=\"{text}\">X</goto>\n"));
+    }
+    // The flag takes the next word as its text, so that a forgotten text is an error.
+    emit(&["--input", "--next", "Y"]).mentions(2, &["unexpected argument 'Y'"]);
+    emit(&["--input"]).mentions(2, &["a value is required for '--input"]);
 }
 
 #[test]

@@ -402,6 +402,22 @@ pub enum Ending {
     Sleeping,
 }
 
+impl Ending {
+    /// Returns whether a run that ended in this way waits and can be stopped. Only its caller
+    /// continues a run that waits for it, so such a run cannot be stopped.
+    pub const fn is_wait(self) -> bool {
+        match self {
+            Self::NeedsPerson | Self::NoQuota | Self::Environment | Self::Sleeping => true,
+            Self::Completed
+            | Self::Failed
+            | Self::OverBudget
+            | Self::Stopped
+            | Self::Cancelled
+            | Self::NeedsCaller => false,
+        }
+    }
+}
+
 /// The change of a return stack in one transition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

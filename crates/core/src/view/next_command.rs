@@ -5,6 +5,7 @@
 
 use crate::agent::{Agent, AgentStatus};
 use crate::crayfish::{ErrorCode, VariableProblem};
+use crate::extension::{Extension, StateKind};
 use crate::failure::{AgentFailure, Clock, TurnFailure};
 use crate::ids::{AgentId, StateName};
 use crate::protocol::Fault;
@@ -234,7 +235,12 @@ fn needed(run: &Run, states: States) -> Vec<Change> {
                 longer(run, *clock, *after)
             }
             // The state has to be edited, unless a script only missed something that it needs.
-            AgentFailure::Protocol { .. } | AgentFailure::Turn(TurnFailure::Script { .. }) => {
+            AgentFailure::Protocol { .. }
+            | AgentFailure::Turn(
+                TurnFailure::Script { .. }
+                | TurnFailure::OutputTooLarge { .. }
+                | TurnFailure::NotStarted { .. },
+            ) => {
                 // An edit of the workflow cannot change a reply in a file.
                 let state = failed_state(agent, failure).filter(|_| !is_rehearsed(run, agent));
                 state.filter(|_| states != States::Unusable).map(|_| Change::CurrentStates)
@@ -265,13 +271,20 @@ fn needed(run: &Run, states: States) -> Vec<Change> {
 
 /// Returns the state that failed, if a repetition would probably fail in the same way.
 pub(super) fn failed_state<'a>(agent: &'a Agent, failure: &AgentFailure) -> Option<&'a StateName> {
+    let state = agent.visit.location.state()?;
     let repeats = if let AgentFailure::Protocol { fault, .. } = failure {
         // Another permission helps against a denied tool, and no edit is needed.
         !matches!(**fault, Fault::Denied { .. })
+    } else if let AgentFailure::Turn(
+        TurnFailure::OutputTooLarge { .. } | TurnFailure::NotStarted { .. },
+    ) = failure
+    {
+        // A prompt may get a shorter reply, and its client is not part of the workflow.
+        Extension::of(state.as_str()).map(Extension::kind) == Some(StateKind::Script)
     } else {
         matches!(failure, AgentFailure::Turn(TurnFailure::Script { .. }))
     };
-    if repeats { agent.visit.location.state() } else { None }
+    repeats.then_some(state)
 }
 
 /// Returns the rules for denied tools, if there are any.

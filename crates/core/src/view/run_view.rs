@@ -96,6 +96,7 @@ pub struct WorkerCounts {
     /// Workers that ended with a result.
     pub done: u64,
     pub failed: u64,
+    pub cancelled: u64,
     pub total: u64,
 }
 
@@ -230,7 +231,9 @@ impl RunView {
             }
         }
         let total = self.born.saturating_sub(1).saturating_sub(self.totals.replaced_workers);
-        WorkerCounts { done: total.saturating_sub(failed + live), failed, total }
+        let cancelled = self.totals.cancelled_workers;
+        let done = total.saturating_sub(failed + live + cancelled);
+        WorkerCounts { done, failed, cancelled, total }
     }
 
     /// Returns whether texts name the backends known so far. A reader of a past run knows more:

@@ -18,8 +18,8 @@ use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
 use crate::view::words::{ending_words, preview};
 use crate::view::{
-    BackendLabels, Cause, Change, Ledger, LogLine, NextCommand, OwnerState, RunView, States,
-    Status, Waiting, Weight, next_command, status, why, words,
+    BackendLabels, Cause, Change, Hint, Ledger, LogLine, NextCommand, OwnerState, RunView, States,
+    Status, Waiting, Weight, needed_edit, next_command, status, why, words,
 };
 
 mod failures;
@@ -157,6 +157,60 @@ fn run_without_owner_ended_or_was_interrupted() {
     assert_snapshot!(shown(&play, OwnerState::Gone), @"completed: main ended with a result: Show");
 }
 
+#[test]
+fn completed_run_counts_failed_workers_that_were_handed() {
+    let check = |failed: &[&str], expected: &str| {
+        let mut play = started();
+        let forks = "<fork>W</fork>".repeat(failed.len() + 1);
+        play.says("main", &format!(r#"{forks}<goto wait="done">A</goto>"#));
+        for worker in failed {
+            play.fails(worker, TurnFailure::Task { why: "no".into() });
+        }
+        play.says(&format!("main_w{}", failed.len() + 1), "<result>x</result>");
+        play.says("main", "<result>x</result>");
+        let shown = shown(&play, OwnerState::Gone);
+        let ended = "completed: main and 1 worker ended with a result";
+        assert_eq!(shown, format!("{ended}; {expected}: Show"));
+    };
+    check(&["main_w1"], "1 failed worker was handed to its parent");
+    check(&["main_w1", "main_w2"], "2 failed workers were handed to their parents");
+}
+
+#[test]
+fn single_worker_is_not_called_all() {
+    let joins = |forks: &str| {
+        let mut play = started();
+        play.says("main", &format!(r#"{forks}<goto wait="all">A</goto>"#));
+        lines_of(&play)
+    };
+    let one = joins("<fork>W</fork>");
+    assert!(one.contains("A.md waits for its worker, then A.md"), "{one}");
+    let two = joins("<fork>W</fork><fork>W</fork>");
+    assert!(two.contains("A.md waits for all 2 workers, then A.md"), "{two}");
+}
+
+#[test]
+fn run_without_failed_agents_can_continue() {
+    let cancelled = |tags: &str, workers: &[&str]| {
+        let mut play = started();
+        play.says("main", tags);
+        let task = || TurnFailure::Task { why: "no".into() };
+        if play.run.groups.is_empty() {
+            play.says("main", "<result>x</result>");
+        }
+        for worker in workers {
+            play.fails(worker, task());
+        }
+        for worker in workers {
+            let (agent, by, key) = (AgentId::from(*worker), "ada".into(), (*worker).to_owned());
+            play.feed(vec![Input::CancelAgent { agent, by, key }]);
+        }
+        shown(&play, OwnerState::Gone)
+    };
+    assert_snapshot!(cancelled(r#"<fork>W</fork><goto wait="all">A</goto>"#, &["main_w1"]), @"failed: main waits to continue; no agent is failed any more: Resume([])");
+    assert_snapshot!(cancelled(r#"<fork next="A">W</fork>"#, &["main_w1"]), @"failed: the run waits to complete; no agent is failed any more: Resume([])");
+}
+
 // proves: P10
 #[test]
 fn next_command_does_not_repeat_the_failure() {
@@ -234,6 +288,26 @@ fn silent_script_failure_is_shown_by_a_command() {
     };
     assert_snapshot!(fails(""), @r#"failed: main failed at A.sh: script: exit status 3 (Output { agent: Some("main"), location: "A" }): Resume([CurrentStates])"#);
     assert_snapshot!(fails("no file"), @"failed: main failed at A.sh: script: exit status 3: no file: Resume([CurrentStates])");
+}
+
+#[test]
+fn script_that_would_fail_again_must_be_fixed() {
+    let large =
+        || TurnFailure::OutputTooLarge { limit: 64 << 20, head: "".into(), tail: "".into() };
+    let not_started = || TurnFailure::NotStarted { why: "no interpreter".into() };
+    let check = |state: &str, failure: TurnFailure, edit: Option<Hint>, changes: &[Change]| {
+        let mut play = Play::new(workflow(&[(state, "text")])).started();
+        play.fails("main", failure);
+        let status = status(&play.run, OwnerState::Gone);
+        assert_eq!(needed_edit(&play.run), edit, "{state}");
+        let command = next_command(&play.run, status, States::AsPinned);
+        assert_eq!(command, NextCommand::Resume(changes.to_vec()), "{state}");
+    };
+    let script = || Some(Hint::FixScript { state: "A.sh".into() });
+    check("A.sh", large(), script(), &[Change::CurrentStates]);
+    check("A.sh", not_started(), script(), &[Change::CurrentStates]);
+    check("A.md", large(), None, &[]);
+    check("A.md", not_started(), Some(Hint::FixStart), &[]);
 }
 
 #[test]

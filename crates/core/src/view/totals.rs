@@ -53,6 +53,9 @@ pub struct Totals {
     /// How many of them were branches of a document that has begun again since.
     #[serde(default)]
     pub(super) replaced_workers: u64,
+    /// How many workers were cancelled.
+    #[serde(default)]
+    pub(super) cancelled_workers: u64,
     /// Turns that were paid, however they ended.
     #[serde(default)]
     pub paid: Spending,
@@ -127,6 +130,9 @@ impl Totals {
             self.backends.entry(backend.clone()).or_default();
         } else if let Event::AgentSpawned { parent: Some(_), .. } = event {
             self.workers += 1;
+        } else if let Event::AgentCancelled { .. } = event {
+            // A worker that is not known is not counted, because it has left the run already.
+            self.cancelled_workers += u64::from(summary.is_some());
         } else if let Event::Stepped { event: StepEvent::Begun { parent: None, .. }, .. } = event {
             self.replaced_workers = self.workers;
         } else if let Event::StopRequested { by, .. } = event {

@@ -164,7 +164,20 @@ fn completed(run: &Run, ledger: &Ledger) -> String {
     }
     match ledger.exhausted {
         Some(iterations) => without_result(iterations, until),
-        None => format!("{} ended with a result", everybody(run.ended.len())),
+        None => {
+            let failures = handed_failures(run.handed_failures.len());
+            format!("{} ended with a result{failures}", everybody(run.ended.len()))
+        }
+    }
+}
+
+/// Counts the failed workers that joins handed over. They do not make the run fail, so no other
+/// text mentions them.
+fn handed_failures(workers: usize) -> String {
+    match workers {
+        0 => String::new(),
+        1 => "; 1 failed worker was handed to its parent".to_owned(),
+        several => format!("; {several} failed workers were handed to their parents"),
     }
 }
 
@@ -311,7 +324,7 @@ fn failed(run: &Run, naming: BackendLabels) -> Cause {
     // In the order of ids, so that every command names the same agent first.
     let mut failed = run.failed.iter();
     let Some(first) = failed.next() else {
-        return "an agent failed".to_owned().into();
+        return none_failed(run).into();
     };
     let others = others(failed);
     let Some(agent @ Agent { status: AgentStatus::Failed { failure, .. }, .. }) =
@@ -324,6 +337,17 @@ fn failed(run: &Run, naming: BackendLabels) -> Cause {
     let waits = waiting_parent(run, agent).map(|parent| format!("; {parent} waits for it"));
     let hint = hint(run, agent, failure);
     Cause { text, hint, rest: waits.unwrap_or_default(), others }
+}
+
+/// Describes a failed run whose failed agents were all cancelled since it ended.
+fn none_failed(run: &Run) -> String {
+    let mut left = run.agents.keys();
+    let waiting = match (left.next(), left.count()) {
+        (None, _) => "the run waits to complete".to_owned(),
+        (Some(first), 0) => format!("{first} waits to continue"),
+        (Some(first), others) => format!("{first} and {others} more wait to continue"),
+    };
+    format!("{waiting}; no agent is failed any more")
 }
 
 /// Returns the agent that waits for a failed worker.

@@ -195,8 +195,10 @@ pub fn words(event: &ViewEvent, naming: BackendLabels, time: TimeFormat) -> Opti
 
 /// Describes the workers that have to end: `all 3 workers`.
 fn needed_words(need: Need, workers: usize) -> String {
+    let is_single = workers == 1;
     let workers = counted(workers as u64, "worker");
     match need {
+        Need::All if is_single => "its worker".to_owned(),
         Need::All => format!("all {workers}"),
         Need::Count(count) => format!("{count} of {workers}"),
         Need::Done => format!("{workers} to end or fail"),

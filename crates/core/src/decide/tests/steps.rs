@@ -15,6 +15,7 @@ use crate::failure::TurnFailure;
 use crate::run::event::Ending;
 use crate::run::input::Resume;
 use crate::run::program::AnswerSource;
+use crate::run::stop::StopMode;
 use crate::run::turn_spec::{TurnSpec, Work};
 use crate::run::{Event, Input, Phase, Program};
 use crate::value::{BlobRef, Hash, Value};
@@ -105,6 +106,9 @@ fn run_waits_for_its_caller() {
     let mut play = steps(AnswerSource::Caller, &json!([asks]));
     play.start();
     assert_eq!(play.run.phase, Phase::Ended(Ending::NeedsCaller));
+    for mode in [StopMode::Now, StopMode::AfterTurn] {
+        assert_eq!(play.stop(mode), "refused: the run has already ended");
+    }
 }
 
 #[test]

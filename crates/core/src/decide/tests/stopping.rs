@@ -4,9 +4,10 @@ use insta::assert_snapshot;
 
 use super::play::{Play, prompts};
 use crate::failure::TurnFailure;
-use crate::run::Input;
 use crate::run::effect::Effect;
 use crate::run::stop::{Interruption, StopMode, StopOrigin};
+use crate::run::{Ending, Input, Phase};
+use crate::time::Timestamp;
 
 fn forked() -> Play {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 2).started();
@@ -140,6 +141,38 @@ fn only_resumable_runs_can_be_cancelled() {
     assert_eq!(stopped().stop(StopMode::AfterTurn), refused);
     assert_eq!(failed().stop(StopMode::Cancel), "stop Cancel by k1\nended: Cancelled");
     assert_eq!(stopped().stop(StopMode::Cancel), "stop Cancel by k2\nended: Cancelled");
+}
+
+#[test]
+fn waiting_run_without_owner_can_be_stopped() {
+    let play = || Play::new(prompts(&["A.md"])).with(|s| s.no_wait = true).started();
+    let sleeping = || {
+        let mut play = play();
+        play.says("main", r#"<goto after="5m">A</goto>"#);
+        play
+    };
+    let ended_by = |failure| {
+        let mut play = play();
+        play.fails("main", failure);
+        play
+    };
+    let why = || "why".to_owned();
+    let quota = TurnFailure::Quota { until: Some(Timestamp(300_000)), why: why() };
+    let table = [
+        (Ending::Sleeping, sleeping()),
+        (Ending::NoQuota, ended_by(quota)),
+        (Ending::NeedsPerson, ended_by(TurnFailure::Auth { why: why() })),
+        (Ending::Environment, ended_by(TurnFailure::Environment { why: why() })),
+    ];
+    for (ending, mut play) in table {
+        assert_eq!(play.run.phase, Phase::Ended(ending));
+        assert_eq!(play.stop(StopMode::AfterTurn), "stop AfterTurn by k1\nended: Stopped");
+        assert_eq!(play.stop(StopMode::Now), "refused: the run has already ended", "{ending:?}");
+    }
+    let mut play = sleeping();
+    assert_eq!(play.stop(StopMode::Now), "stop Now by k1\nended: Stopped");
+    // Its wait is kept.
+    assert_eq!(play.resume(), "resumed\nended: Sleeping");
 }
 
 #[test]

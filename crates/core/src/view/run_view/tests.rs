@@ -3,7 +3,8 @@
 use crate::budget::Cost;
 use crate::decide::tests::play::{Play, turn, usd, workflow};
 use crate::failure::TurnFailure;
-use crate::run::stop::StopMode;
+use crate::run::Input;
+use crate::run::stop::{Interruption, StopMode};
 use crate::time::Span;
 
 use super::*;
@@ -130,6 +131,29 @@ fn ended_or_failed_agent_is_not_shown() {
     play.says("main", "<result>x</result>");
     let seen = view(&play);
     assert_eq!((shown(&seen), tally(&seen)), (vec![], (0, 0, 0)));
+}
+
+#[test]
+fn cancelled_worker_is_not_done() {
+    let mut play = play();
+    let forks = "<fork>W</fork>".repeat(3);
+    play.says("main", &format!(r#"{forks}<goto wait="done">A</goto>"#));
+    play.says("main_w1", "<result>x</result>");
+    play.fails("main_w2", TurnFailure::Task { why: "no".into() });
+    let (agent, by, key) = ("main_w3".into(), "ada".into(), "c1".into());
+    play.feed(vec![Input::CancelAgent { agent, by, key }]);
+    let counts = |play: &Play| view(play).workers();
+    let (done, failed, total) = (1, 1, 3);
+    // Its turn is still in flight.
+    assert_eq!(counts(&play), WorkerCounts { done, failed, cancelled: 0, total });
+    let cut = play.interruptions(Interruption::Stop, false);
+    play.feed(cut);
+    assert_eq!(counts(&play), WorkerCounts { done, failed, cancelled: 1, total });
+    let mut ledger = Ledger::default();
+    for (at, event) in (0..).zip(&play.story) {
+        ledger.note(Timestamp(at), event);
+    }
+    assert_eq!(RunView::of(&play.run, &ledger).workers(), counts(&play));
 }
 
 #[test]
