@@ -23,7 +23,7 @@ mod tend;
 use clap::{Parser, Subcommand};
 use deferred::Deferred;
 
-pub(crate) use answer::Answer;
+pub(crate) use answer::AnswerFlags;
 pub(crate) use crayfish::{
     Crayfish, CrayfishCommand, Explain, SchemaKind, SchemaPathFlags, Validate,
 };
@@ -151,7 +151,7 @@ pub(crate) enum Command {
     Attach(Deferred<Attach>),
     /// List the open questions, or answer one
     #[command(after_help = ANSWER_HELP)]
-    Answer(Deferred<Answer>),
+    Answer(Deferred<AnswerFlags>),
     /// Stop a run so that it can be resumed
     #[command(after_help = "Example:\n  raymond stop @last --after-turn")]
     Stop(Deferred<Stop>),

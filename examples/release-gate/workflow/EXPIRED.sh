@@ -1,1 +1,1 @@
-echo '<result status="failed">nobody answered within two days</result>'
+echo '<result status="failed">no answer came within two days</result>'

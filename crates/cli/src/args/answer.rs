@@ -6,7 +6,7 @@ use super::run::{BackgroundFlags, OutputFlags};
 use crate::completion;
 
 #[derive(Debug, Args)]
-pub(crate) struct Answer {
+pub(crate) struct AnswerFlags {
     /// Name the run: id, unique prefix or @last [default: list all questions]
     #[arg(add = completion::unfinished_run())]
     pub(crate) run: Option<String>,

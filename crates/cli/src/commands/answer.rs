@@ -19,7 +19,7 @@ use raymond_engine::project::Project;
 use raymond_engine::request::{self, AnswerRequest, RequestError};
 use serde_json::json;
 
-use crate::args::Answer;
+use crate::args::AnswerFlags;
 use crate::config::Layer;
 use crate::failure::{Failure, LOCKED};
 use crate::local_time::time_at;
@@ -30,7 +30,7 @@ use crate::{backends, json as shapes, runs, suspended_owner};
 use super::resume::{self, ResumeOptions};
 use super::{print_json, print_text};
 
-pub(crate) fn answer(flags: &Answer) -> Result<u8, Failure> {
+pub(crate) fn answer(flags: &AnswerFlags) -> Result<u8, Failure> {
     let project = runs::project()?;
     let Some(wanted) = flags.background.detached_as.as_ref().or(flags.run.as_ref()) else {
         return list(&project, flags);
@@ -63,7 +63,7 @@ fn text_of(text: &str) -> Result<String, Failure> {
 }
 
 /// Lists the questions of all runs.
-fn list(project: &Project, flags: &Answer) -> Result<u8, Failure> {
+fn list(project: &Project, flags: &AnswerFlags) -> Result<u8, Failure> {
     let mut open = Vec::new();
     for run in project.runs()? {
         match runs::examine(project, &run) {
@@ -91,7 +91,11 @@ fn questions(seen: &Inspection) -> Vec<(AgentId, OpenQuestion)> {
     open
 }
 
-fn print_questions(project: &Project, runs: &[Inspection], flags: &Answer) -> Result<u8, Failure> {
+fn print_questions(
+    project: &Project,
+    runs: &[Inspection],
+    flags: &AnswerFlags,
+) -> Result<u8, Failure> {
     if flags.output.json {
         let of_run = |seen: &Inspection| json!({ "run_id": seen.head.run.id, "questions": shapes::questions(&seen.head.view(), seen.status) });
         let runs: Vec<_> = runs.iter().map(of_run).collect();
@@ -131,13 +135,13 @@ fn print_questions(project: &Project, runs: &[Inspection], flags: &Answer) -> Re
     Ok(0)
 }
 
-/// Answers a question, and continues the run if nobody else does.
+/// Answers a question, and continues the run if no process drives it.
 fn give(
     project: &Project,
     run: &RunId,
     seen: &Inspection,
     text: &str,
-    flags: &Answer,
+    flags: &AnswerFlags,
 ) -> Result<u8, Failure> {
     let (agent, question) = chosen(run, seen, flags)?;
     let by = flags.by.clone().unwrap_or_else(super::login_name);
@@ -184,7 +188,7 @@ fn give(
 fn chosen(
     run: &RunId,
     seen: &Inspection,
-    flags: &Answer,
+    flags: &AnswerFlags,
 ) -> Result<(AgentId, OpenQuestion), Failure> {
     let mut open = questions(seen);
     if let Some(wanted) = &flags.agent {

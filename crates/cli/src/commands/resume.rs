@@ -152,7 +152,7 @@ impl<'a> ResumeOptions<'a> {
 
     /// Returns the options of `answer`, which continues a run without changing it.
     pub(super) fn from_answer(
-        flags: &crate::args::Answer,
+        flags: &crate::args::AnswerFlags,
         setting_flags: &'a config::Layer,
     ) -> Self {
         Self {

@@ -124,7 +124,7 @@ pub enum StepCommand {
 
 /// The request of an agent step, with its expressions filled in.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct RenderedRequest {
     pub prompt: String,
     pub input: Option<Value>,
 }
@@ -133,7 +133,7 @@ pub struct Question {
 #[derive(Debug, Clone, PartialEq)]
 pub enum RenderedStep {
     Exec(ExecCall),
-    Agent(Question),
+    Agent(RenderedRequest),
 }
 
 /// The error for a step whose expressions cannot be filled in.
@@ -224,7 +224,7 @@ fn read(from: &InputSource, names: &dyn Namespaces) -> Result<Value, Unrendered>
 }
 
 /// Fills in the expressions of an agent step.
-pub fn agent(agent: &AgentStep, names: &dyn Namespaces) -> Result<Question, Unrendered> {
+pub fn agent(agent: &AgentStep, names: &dyn Namespaces) -> Result<RenderedRequest, Unrendered> {
     let mut filler = Filler { names, room: Room::new() };
     let prompt = filler.text(&agent.prompt, || "/prompt".into())?;
     let input = match &agent.input {
@@ -237,7 +237,7 @@ pub fn agent(agent: &AgentStep, names: &dyn Namespaces) -> Result<Question, Unre
             })?)
         }
     };
-    Ok(Question { prompt, input })
+    Ok(RenderedRequest { prompt, input })
 }
 
 struct Filler<'a> {

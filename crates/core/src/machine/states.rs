@@ -4,8 +4,6 @@
 //! The charge of the turn is recorded already. The tags are taken in [`super::tags`]; a turn
 //! that failed or was interrupted is decided in [`crate::decide`], for all languages alike.
 
-use std::borrow::Cow;
-
 use crate::agent::{Agent, Session};
 use crate::failure::AgentFailure;
 use crate::ids::StateName;
@@ -94,12 +92,11 @@ fn read(decision: &Decision<'_>, agent: &Agent, outcome: &Finished) -> Result<Ve
     }
     let (reading, policy) = (&outcome.reply.reading, &state.front.policy);
     // Scripts have no policy: they may always ask.
-    let may_ask = policy.may_ask() || decision.state_lane(&state.name) == Lane::Script;
-    let reading = if may_ask {
-        Cow::Borrowed(reading)
-    } else {
-        transition::without_questions(reading).map_err(Stop::Fault)?
-    };
+    let may_ask = || policy.may_ask() || decision.state_lane(&state.name) == Lane::Script;
+    if !transition::has_question(reading) || may_ask() {
+        return transition::transition(reading, policy).map_err(Stop::Fault);
+    }
+    let reading = transition::without_questions(reading).map_err(Stop::Fault)?;
     transition::transition(&reading, policy).map_err(Stop::Fault)
 }
 

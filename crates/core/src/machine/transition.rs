@@ -2,8 +2,6 @@
 //!
 //! Tags were found in [`crate::protocol`] and are taken in [`super::tags`].
 
-use std::borrow::Cow;
-
 use crate::protocol::{Fault, Malformed, Need, Tag, TagName, TagReading};
 use crate::text::counted;
 use crate::workflow::Policy;
@@ -36,21 +34,29 @@ pub(crate) fn transition(reading: &TagReading, policy: &Policy) -> Result<Vec<Ta
     }
 }
 
+/// Returns whether a message contains a question, well formed or not.
+pub(crate) fn has_question(reading: &TagReading) -> bool {
+    reading.tags.iter().any(is_question) || reading.malformed.iter().any(is_malformed_question)
+}
+
+fn is_question(tag: &Tag) -> bool {
+    tag.name() == TagName::Ask
+}
+
+fn is_malformed_question(malformed: &Malformed) -> bool {
+    malformed.tag == TagName::Ask
+}
+
 /// Returns the reading of a prompt that may not ask: its questions are text, unless the message has
 /// nothing else.
-pub(crate) fn without_questions(reading: &TagReading) -> Result<Cow<'_, TagReading>, Fault> {
-    let asks = |tag: &Tag| tag.name() == TagName::Ask;
-    let is_malformed_ask = |malformed: &Malformed| malformed.tag == TagName::Ask;
-    if !reading.tags.iter().any(asks) && !reading.malformed.iter().any(is_malformed_ask) {
-        return Ok(Cow::Borrowed(reading));
-    }
+pub(crate) fn without_questions(reading: &TagReading) -> Result<TagReading, Fault> {
     let mut rest = reading.clone();
-    rest.tags.retain(|tag| !asks(tag));
-    rest.malformed.retain(|malformed| !is_malformed_ask(malformed));
+    rest.tags.retain(|tag| !is_question(tag));
+    rest.malformed.retain(|malformed| !is_malformed_question(malformed));
     if rest.tags.is_empty() && rest.malformed.is_empty() {
         return Err(Fault::Forbidden { tag: TagName::Ask, target: None, follower: None });
     }
-    Ok(Cow::Owned(rest))
+    Ok(rest)
 }
 
 /// Returns why a `wait` does not fit the forks of its message.

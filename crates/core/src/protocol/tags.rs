@@ -203,7 +203,7 @@ pub enum Tag<N: Ord = String, T = Value> {
     /// `<ask next="S">QUESTION</ask>`
     Ask(Question<N, T>),
     /// An `ask` with its answer, or without one in time. It is never read from a text.
-    // Kept if the transition cannot be taken, so that nobody is asked again.
+    // Kept if the transition cannot be taken, so that the question is not asked again.
     Answered { next: N, answer: T },
     /// A `goto` or a `reset` with `after` or `at`.
     // A variant and not a field of these tags: a release that does not know it must not take the

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::crayfish::document::{Document, StepKind};
 
-fn rendered(step: &Value) -> Result<Result<ExecCall, Question>, String> {
+fn rendered(step: &Value) -> Result<Result<ExecCall, RenderedRequest>, String> {
     let env = json!({ "A": "{{vars.x}}", "B": "document" });
     let asks = |id: &str| json!({ "id": id, "kind": "agent", "prompt": "p", "schema": {} });
     let steps = json!([asks("r"), asks("skipped"), step]);
@@ -66,7 +66,7 @@ fn a_step_is_rendered_as_a_whole() {
     let asked = rendered(&json!({
         "id": "s", "kind": "agent", "prompt": "do {{vars.n}}", "input": ["{{vars.n}}"], "schema": true,
     }));
-    assert_eq!(asked, Ok(Err(Question { prompt: "do 1".into(), input: Some(json!([1])) })));
+    assert_eq!(asked, Ok(Err(RenderedRequest { prompt: "do 1".into(), input: Some(json!([1])) })));
 }
 
 #[test]

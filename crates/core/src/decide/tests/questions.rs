@@ -87,7 +87,7 @@ fn one_answer_counts() {
 }
 
 #[test]
-fn other_words_are_no_option() {
+fn other_words_are_refused() {
     let play = asking(" options=\"yes|no\"");
     for text in ["perhaps", "0", "3", ""] {
         let refused = decide(&play.run, &play.definition, play.at, &answer(&play, text, "k"));
@@ -172,7 +172,7 @@ fn cancelled_run_closes_its_questions() {
 }
 
 #[test]
-fn limit_of_the_next_state_counts_with_the_answer() {
+fn limit_of_next_state_counts_with_answer() {
     let limited = "---\nmax_visits: 1\n---\nd";
     let states = [("A.md", OPEN), ("D.md", limited), ("E.md", "e")];
     let mut play = Play::new(workflow(&states)).started();

@@ -22,8 +22,8 @@ pub(super) enum Counting {
     Everywhere,
 }
 
-/// Answers questions about the tags of one name. The questions must come in the order of the text, so that
-/// no part is searched again and again.
+/// Answers questions about the tags of one name. The questions must come in the order of the text,
+/// so that no part is searched again and again.
 #[derive(Debug)]
 pub(super) struct Payloads<'a> {
     bytes: &'a [u8],

@@ -126,7 +126,7 @@ fn options(written: Cow<'_, str>) -> Result<Vec<Cow<'_, str>>, TagProblem<'_>> {
     if !options.iter().all(fits) {
         return Err(TagProblem::OptionLength);
     }
-    // An answer is compared without case, so such options could not be told apart.
+    // An answer is compared without case, so such options would be the same.
     let is_repeated = |(place, option): (usize, &Cow<'_, str>)| {
         options[..place].iter().any(|other| is_same(other, option))
     };

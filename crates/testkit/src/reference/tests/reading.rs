@@ -92,9 +92,10 @@ fn unreadable_attributes_make_the_tag_malformed() {
         check(text, expected);
     }
     check(
-        r#"<goto Input="b" other-1="c">A</goto>"#,
-        r#"goto "A"; unknown goto.Input; unknown goto.other-1"#,
+        r#"<goto Foo="b" other-1="c">A</goto>"#,
+        r#"goto "A"; unknown goto.Foo; unknown goto.other-1"#,
     );
+    check(r#"<goto Input="b">A</goto>"#, "malformed=1");
 }
 
 #[test]
