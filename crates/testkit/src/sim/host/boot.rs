@@ -256,7 +256,7 @@ impl Host {
         match (verdicts.as_slice(), removed) {
             ([], _) | ([Err(Refusal::StateGone { .. })], 1..) => Ok(()),
             ([Ok(())], 0) if !removes_target => Ok(()),
-            ([Err(Refusal::WaitGone { .. })], 0) if removes_target => Ok(()),
+            ([Err(Refusal::WaitGone { .. })], _) if removes_target => Ok(()),
             // An agent may still accept the new backend; the auditor checks that when its turn
             // starts.
             ([Err(Refusal::OtherBackend { .. })], 0) if is_moved => Ok(()),
