@@ -3,6 +3,7 @@
 //! A living owner continues the run. Without one, this command records the answer, and continues a
 //! waiting run itself.
 
+use std::fmt::Write as _;
 use std::io::Read as _;
 
 use jiff::tz::TimeZone;
@@ -115,17 +116,17 @@ fn print_questions(
             let asked =
                 observe::load(&blobs, &question.text).unwrap_or_else(|_| preview(&question.text));
             let options = options_words(&question.options);
-            text += &format!("{run} · {agent}{}\n", until.unwrap_or_default());
+            writeln!(text, "{run} · {agent}{}", until.unwrap_or_default()).ok();
             for line in asked.trim().lines() {
-                text += &format!("  {line}\n");
+                writeln!(text, "  {line}").ok();
             }
             if !options.is_empty() {
-                text += &format!(" {options}\n");
+                writeln!(text, " {options}").ok();
             }
             let answer = question.options.first().map_or("TEXT", String::as_str);
             let answer = raymond_core::text::quoted(answer);
             let which = if several { format!(" --agent {agent}") } else { String::new() };
-            text += &format!("  → raymond answer {run} {answer}{which}\n");
+            writeln!(text, "  → raymond answer {run} {answer}{which}").ok();
         }
     }
     if text.is_empty() {

@@ -292,8 +292,11 @@ fn silent_script_failure_is_shown_by_a_command() {
 
 #[test]
 fn script_that_would_fail_again_must_be_fixed() {
-    let large =
-        || TurnFailure::OutputTooLarge { limit: 64 << 20, head: "".into(), tail: "".into() };
+    let large = || TurnFailure::OutputTooLarge {
+        limit: 64 << 20,
+        head: String::new(),
+        tail: String::new(),
+    };
     let not_started = || TurnFailure::NotStarted { why: "no interpreter".into() };
     let check = |state: &str, failure: TurnFailure, edit: Option<Hint>, changes: &[Change]| {
         let mut play = Play::new(workflow(&[(state, "text")])).started();

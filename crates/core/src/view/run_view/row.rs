@@ -283,11 +283,10 @@ impl AgentRow {
             (AgentStatus::Asking(Asking { answer: None, .. }), _) => {
                 AgentActivity::Waiting(Wait::Answer)
             }
-            (AgentStatus::Asking(_), _) => AgentActivity::Nothing,
             (AgentStatus::Cancelling(_), Some(TurnPhase::Running { .. })) => {
                 AgentActivity::Working(self.work())
             }
-            (AgentStatus::Cancelling(_), _) => AgentActivity::Nothing,
+            (AgentStatus::Asking(_) | AgentStatus::Cancelling(_), _) => AgentActivity::Nothing,
             (AgentStatus::Live, _) if asking.contains(&agent.id) => {
                 AgentActivity::Waiting(Wait::Answer)
             }

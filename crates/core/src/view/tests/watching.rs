@@ -74,13 +74,12 @@ fn check_rows(run: &Run, view: &RunView, context: &str) {
         assert_eq!(shown, known, "{context}, {id}");
         assert!(row.frames().all(|(_, call)| call.is_some()), "{context}, {id}");
         let status = match agent.status {
-            AgentStatus::Live => RowStatus::Live,
             AgentStatus::Held(_) => RowStatus::Held,
             AgentStatus::Parked(_) => RowStatus::Parked,
             AgentStatus::Joining(_) => RowStatus::Joining,
             AgentStatus::Asking(Asking { answer: None, .. }) => RowStatus::Asking,
-            // It continues with the next resume.
-            AgentStatus::Asking(_) => RowStatus::Live,
+            // An agent with an answer continues with the next resume.
+            AgentStatus::Live | AgentStatus::Asking(_) => RowStatus::Live,
             AgentStatus::Cancelling(_) => RowStatus::Cancelling,
             AgentStatus::Failed { .. } => RowStatus::Failed,
         };

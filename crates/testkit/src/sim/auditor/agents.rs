@@ -92,8 +92,7 @@ impl Auditor {
                 tracked.forks = *forks;
             }
             Event::AgentAsks { agent, .. } => {
-                let tracked = self.tracked(agent)?;
-                must!(tracked.may_move, "{agent} asks without a settled turn");
+                must!(self.tracked(agent)?.may_move, "{agent} asks without a settled turn");
             }
             Event::Moved { agent, stack, session, cwd, forks, .. } => {
                 let tracked = self.tracked(agent)?;
