@@ -182,7 +182,7 @@ pub struct Asking {
 impl Asking {
     /// Returns when the question expires.
     pub fn due(&self) -> Option<Timestamp> {
-        Some(self.at + self.kept.question()?.timeout.as_ref()?.after)
+        self.kept.question()?.due(self.at)
     }
 }
 

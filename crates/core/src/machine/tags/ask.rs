@@ -34,7 +34,7 @@ pub(super) fn take(
         }
         timeout => timeout.clone(),
     };
-    let due = timeout.as_ref().map(|timeout| decision.at + timeout.after);
+    let due = question.due(decision.at);
     let (agent, visit) = (context.agent.id.clone(), &context.agent.visit);
     let ask = TurnId { agent: agent.clone(), visit: visit.number, turn: visit.turn };
     let text = question.text.clone();

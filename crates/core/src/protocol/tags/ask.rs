@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attributes::Attributes;
 use super::{Body, Follower, Tag, TagContent, TagProblem, TagSpec, when};
-use crate::time::Span;
+use crate::time::{Span, Timestamp};
 use crate::value::Value;
 
 /// Bytes of a question. A person reads it on one screen.
@@ -82,6 +82,11 @@ impl Question {
         let by_text = self.options.iter().find(|option| is_same(option, answer));
         let by_number = || self.options.get(answer.parse::<usize>().ok()?.checked_sub(1)?);
         by_text.or_else(by_number).map(String::as_str)
+    }
+
+    /// Returns when a question of this time expires.
+    pub fn due(&self, at: Timestamp) -> Option<Timestamp> {
+        Some(at + self.timeout.as_ref()?.after)
     }
 
     /// Returns the state to enter when the time is up, if the question names one.

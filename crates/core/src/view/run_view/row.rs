@@ -90,7 +90,7 @@ impl OpenQuestion {
 
     /// Returns when it expires.
     pub fn due(&self) -> Option<Timestamp> {
-        Some(self.at + self.question.timeout.as_ref()?.after)
+        self.question.due(self.at)
     }
 }
 
