@@ -185,13 +185,14 @@ pub(super) const TRANSITIONS: &[Case] = &[
         ..Case::PLAIN
     },
     Case {
-        // The wait is met before the second worker starts.
+        // The second worker waits for so long that the first ends before it, whatever happens.
         name: "joins-any",
-        settings: |settings| settings.max_parallel = 1,
         replies: r#"
             main START.md | <fork>W</fork><fork>W</fork><goto wait="any">END</goto>
             main END.md | <result>joined</result>
-            main_w1 W.md | <result>1</result>"#,
+            main_w1 W.md | <goto after="72h">LAST</goto>
+            main_w1 LAST.md | <result>1</result>
+            main_w2 W.md | <goto after="720h">LAST</goto>"#,
         ..Case::PLAIN
     },
     Case {
