@@ -50,6 +50,7 @@ fn hint_text(hint: &Hint, run: &RunId) -> String {
         Hint::RaiseMaxVisits { state } => {
             format!("first raise `max_visits` in {state}, or add `then`")
         }
+        Hint::LimitLoop { state } => format!("`max_visits` in {state} limits the loop"),
         Hint::AnswerWith { backend, state } => format!("first let {backend} answer {state}"),
         Hint::RedirectThen { limited, backend } => format!(
             "first let `then` of {limited} name a state that {backend} answers, or raise its `max_visits`"

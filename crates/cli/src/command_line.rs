@@ -31,7 +31,9 @@ pub(crate) fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let other = words.iter().skip(1).map(|word| word.to_string_lossy());
     let other = other.into_iter().find(|word| !word.starts_with('-'));
     let is_flag_of_run = first.as_deref().is_some_and(|word| {
-        word.starts_with("--") && !["--", "--help", "--version"].contains(&word)
+        // A mistyped `--version` gets its hint from the parser, not one about flags of `run`.
+        let meant = nearest(word, ["--help", "--version", "--verbose"]);
+        word.starts_with("--") && word != "--" && !matches!(meant, Some("--help" | "--version"))
     }) && !other.is_some_and(|word| names_a_command(&word));
     let names_a_workflow = is_flag_of_run
         || first.is_some_and(|word| {

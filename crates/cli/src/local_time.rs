@@ -44,10 +44,17 @@ impl DayHeadings {
     }
 }
 
-/// Formats a time in the future: `14:05` if it is today, otherwise `Jan 31 09:00`.
+/// Formats a time in the future: `14:05:32` if it is near, `14:05` if it is today, otherwise
+/// `Jan 31 09:00`.
 pub(crate) fn time_at(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
+    // A wait of seconds that ends "at 14:05" looks as if it were over.
+    let is_near = between(now, at) < Span::minutes(2);
     let (at, now) = (zoned(at, zone), zoned(now, zone));
-    let shape = if at.date() == now.date() { "%H:%M" } else { "%b %-d %H:%M" };
+    let shape = match (at.date() == now.date(), is_near) {
+        (true, true) => "%H:%M:%S",
+        (true, false) => "%H:%M",
+        (false, _) => "%b %-d %H:%M",
+    };
     at.strftime(shape).to_string()
 }
 

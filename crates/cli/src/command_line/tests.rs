@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use clap::error::ErrorKind;
 
 use super::with_run;
@@ -112,4 +112,17 @@ fn command_lines_are_found_and_split() {
         &["raymond", "run", "x", "--input", "a \"b\" c"],
     );
     check("raymond run [OPTIONS] <WORKFLOW>", &["raymond", "run", "flows/review"]);
+}
+
+#[test]
+fn first_flag_belongs_to_run_unless_mistyped_for_another() {
+    let words = |flag: &str| with_run(["raymond", flag].map(Into::into).into_iter());
+    for flag in ["--help", "--version", "--verson", "--hepl"] {
+        assert_eq!(words(flag), ["raymond", flag]);
+    }
+    let run = Arguments::command().find_subcommand("run").unwrap().clone();
+    for flag in run.get_arguments().filter_map(clap::Arg::get_long) {
+        let flag = format!("--{flag}");
+        assert_eq!(words(&flag), ["raymond", "run", &flag]);
+    }
 }

@@ -195,7 +195,7 @@ fn account(
     directory::list(&[
         format!("{turns} turns finished, each of them once; 1 attempt was interrupted"),
         format!("spent {spent} of {}: {plain} as in act 1,", cap.unwrap_or(Micros::ZERO)),
-        format!("and {} for the interrupted attempt (an estimate, never zero)", after.interrupted),
+        format!("and {} for the interrupted attempt (an estimate)", after.interrupted),
         format!("published.log has {published} lines, one for each run"),
     ]);
     Ok(())

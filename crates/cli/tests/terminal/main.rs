@@ -405,7 +405,7 @@ fn attach_shows_the_same_rows() {
     assert_eq!(
         lines,
         [
-            "r: running: main is in turn 1 of DONE.sh and 1 more",
+            "r: running: main is in turn 1 of DONE.sh; 1 more agent works",
             "▸ main DONE runs 0s",
             "▸ main_w1 W runs 0s",
             "$0.00 of $10.00 · 2 running · 0s · Ctrl-C leaves it running",

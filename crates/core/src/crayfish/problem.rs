@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::problem_code::ProblemCode;
-use crate::text::{excerpt_bytes, nearest, push_pointer_token};
+use crate::text::{counted, excerpt_bytes, nearest, push_pointer_token};
 
 /// How many problems are listed; one more says how many were left out.
 pub const MOST: usize = 1_000;
@@ -240,6 +240,17 @@ pub fn meant<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> S
     match nearest(word, candidates) {
         Some(near) => format!("; did you mean `{near}`?"),
         None => String::new(),
+    }
+}
+
+/// Returns the first problem of an output and the number of the others.
+pub fn first_problem(errors: &[Problem]) -> String {
+    match errors {
+        [] => String::new(),
+        [only] => only.to_string(),
+        [first, others @ ..] => {
+            format!("{first} (and {})", counted(others.len() as u64, "more problem"))
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::ids::{BackendName, StateName};
 use super::reading::Malformed;
 use super::tags::TagName;
 use super::untagged::Untagged;
-use crate::text::{excerpt, listed};
+use crate::text::{counted, excerpt, listed};
 
 /// A fault of a message. Its texts are short, because long ones are shortened where they are read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,7 +120,9 @@ impl fmt::Display for Fault {
                 // No decision makes an empty list, but a journal from elsewhere could contain one.
                 None => f.write_str("malformed tag"),
                 Some((first, [])) => first.fmt(f),
-                Some((first, others)) => write!(f, "{first} (and {} more)", others.len()),
+                Some((first, others)) => {
+                    write!(f, "{first} (and {})", counted(others.len() as u64, "more mistake"))
+                },
             },
             Self::Unresolved { tag, attribute: None, why, .. } => write!(f, "<{tag}>: {why}"),
             Self::Unresolved { tag, attribute: Some(attribute), why, .. } => {
@@ -200,7 +202,7 @@ mod tests {
         );
         check(
             &Fault::Malformed(vec![malformed; 3]),
-            "malformed <call>: attribute `return` is missing (and 2 more)",
+            "malformed <call>: attribute `return` is missing (and 2 more mistakes)",
         );
         check(&Fault::Malformed(Vec::new()), "malformed tag");
     }

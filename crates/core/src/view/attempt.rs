@@ -5,7 +5,7 @@
 
 use crate::agent::Location;
 use crate::budget::{Basis, Charge, Micros};
-use crate::crayfish::Problem;
+use crate::crayfish::problem::{Problem, first_problem};
 use crate::failure::TurnFailure;
 use crate::ids::{BackendName, TurnId};
 use crate::run::stop::Interruption;
@@ -83,12 +83,9 @@ impl CallerAnswer {
         match self {
             Self::Taken => "answered by the caller".to_owned(),
             Self::Invalid(errors) => {
-                let first = errors.first().map(|error| format!(": {error}")).unwrap_or_default();
-                let more = match errors.len() {
-                    0 | 1 => String::new(),
-                    several => format!(" (and {} more)", several - 1),
-                };
-                format!("answered by the caller, not valid{first}{more}")
+                let first = first_problem(errors);
+                let colon = if first.is_empty() { "" } else { ": " };
+                format!("answered by the caller, not valid{colon}{first}")
             }
             Self::Stale => "answered by the caller, for an attempt that is over".to_owned(),
         }

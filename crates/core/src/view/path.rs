@@ -41,6 +41,15 @@ enum What {
     Cycle(Vec<Part>),
 }
 
+/// States that an agent visited several times in the same order.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Loop<'a> {
+    /// `FIX → TEST`
+    pub words: String,
+    pub times: u64,
+    pub locations: Vec<&'a Location>,
+}
+
 impl RunPath {
     /// Adds a visit.
     pub fn enter(&mut self, location: &Location) {
@@ -57,11 +66,11 @@ impl RunPath {
         self.left_out + self.parts.iter().map(Part::visits).sum::<u64>()
     }
 
-    /// Returns the states of the last loop, and how often they were repeated.
-    pub fn last_loop(&self) -> Option<(String, u64)> {
+    pub fn last_loop(&self) -> Option<Loop<'_>> {
         let last = self.parts.iter().rev().find(|part| part.times > 1)?;
         let once = Part { what: last.what.clone(), times: 1 }.to_string();
-        Some((once.trim_matches(['(', ')']).to_owned(), last.times))
+        let words = once.trim_matches(['(', ')']).to_owned();
+        Some(Loop { words, times: last.times, locations: last.locations() })
     }
 
     /// Returns the path as text. While `fits` refuses it, parts in the middle are left out; the
@@ -125,6 +134,13 @@ impl Part {
         match &self.what {
             What::Visit(_) => self.times,
             What::Cycle(parts) => self.times * parts.iter().map(Self::visits).sum::<u64>(),
+        }
+    }
+
+    fn locations(&self) -> Vec<&Location> {
+        match &self.what {
+            What::Visit(location) => vec![location],
+            What::Cycle(parts) => parts.iter().flat_map(Self::locations).collect(),
         }
     }
 
@@ -198,8 +214,10 @@ mod tests {
     #[test]
     fn last_loop_is_counted() {
         let check = |visits: &str, expected: Option<(&str, u64)>| {
-            let found = path(visits.split(' ')).last_loop();
-            assert_eq!(found, expected.map(|(states, times)| (states.to_owned(), times)));
+            let path = path(visits.split(' '));
+            let found = path.last_loop();
+            let found = found.as_ref().map(|found| (found.words.as_str(), found.times));
+            assert_eq!(found, expected);
         };
         check("A B C", None);
         check("A F T F T F", Some(("F → T", 2)));

@@ -23,6 +23,7 @@ use crate::view::{
 };
 
 mod failures;
+mod questions;
 mod steps;
 mod watching;
 
@@ -97,9 +98,9 @@ fn a_run_with_an_owner_runs_or_waits() {
     assert_snapshot!(shown(&Play::new(prompts(&["A.md"])), OwnerState::Alive), @"running: it is about to continue: Wait");
     assert_snapshot!(shown(&started(), OwnerState::Alive), @"running: main is in turn 1 of A.md: Wait");
     let mut play = forked();
-    assert_snapshot!(shown(&play, OwnerState::Alive), @"running: main is in turn 1 of A.md and 2 more: Wait");
+    assert_snapshot!(shown(&play, OwnerState::Alive), @"running: main is in turn 1 of A.md; 2 more agents work: Wait");
     play.stop(StopMode::AfterTurn);
-    assert_snapshot!(shown(&play, OwnerState::Alive), @"running: main is in turn 1 of A.md and 2 more, and it was asked to end: Wait");
+    assert_snapshot!(shown(&play, OwnerState::Alive), @"running: main is in turn 1 of A.md; 2 more agents work; the run was asked to end: Wait");
     let mut play = started();
     play.stumbles("main");
     assert_snapshot!(shown(&play, OwnerState::Alive), @"waiting: main tries its failed turn again at 1970-01-01T00:00:02.209Z: Wait");
@@ -151,7 +152,7 @@ fn run_without_owner_ended_or_was_interrupted() {
     assert_snapshot!(shown(&play, OwnerState::Gone), @"waiting: the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: Resume([])");
     let mut play = started();
     play.costs(Cost::Reported(usd("12.50"))).says("main", "<goto>A</goto>");
-    assert_snapshot!(shown(&play, OwnerState::Gone), @"over_budget: $12.50 of the $10.00 cap is spent; main repeated A 2 times; 1 turn waits for a higher budget: ResumeWithBudget { dollars: 32 }");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @r#"over_budget: $12.50 of the $10.00 cap is spent; main repeated A 2 times (LimitLoop { state: "A.md" }); 1 turn waits for a higher budget: ResumeWithBudget { dollars: 32 }"#);
     let mut play = started();
     play.says("main", "<result>x</result>");
     assert_snapshot!(shown(&play, OwnerState::Gone), @"completed: main ended with a result: Show");

@@ -22,6 +22,7 @@ use super::TimeFormat;
 use super::backend_labels::{BackendLabels, answering, is_rehearsed};
 use super::ledger::Ledger;
 use super::next_command::{failed_state, is_final, is_of_caller, misses_variable};
+use super::path::Loop;
 use super::place::place;
 use super::plan::Plan;
 use super::status::{Status, Waiting};
@@ -59,6 +60,10 @@ pub enum Hint {
         name: String,
     },
     RaiseMaxVisits {
+        state: StateName,
+    },
+    /// Limit the visits of a state that was repeated until the cap was reached.
+    LimitLoop {
         state: StateName,
     },
     /// Let this backend answer the state.
@@ -122,7 +127,8 @@ impl Hint {
             | Self::MissingVariable { .. }
             | Self::ListVariable { .. }
             | Self::FixReason { .. }
-            | Self::CheckScript { .. } => false,
+            | Self::CheckScript { .. }
+            | Self::LimitLoop { .. } => false,
         }
     }
 }
@@ -140,7 +146,7 @@ pub fn why(run: &Run, ledger: &Ledger, status: Status, time: TimeFormat) -> Caus
         Status::Waiting(waiting, _) => waits(run, waiting, naming, time),
         Status::Completed => completed(run, ledger),
         Status::Failed => return failed(run, naming),
-        Status::OverBudget => over_budget(run, ledger),
+        Status::OverBudget => return over_budget(run, ledger),
         Status::Cancelled => "a user cancelled it".to_owned(),
         // A resume does not continue such a run, so the number of agents would mislead.
         Status::Stopped if is_of_caller(run) => stopper_words(ledger.stopper).to_owned(),
@@ -214,10 +220,14 @@ fn running(run: &Run, naming: BackendLabels) -> String {
         return "it is about to continue".to_owned();
     };
     let others = agents.count();
-    let more = if others > 0 { format!(" and {others} more") } else { String::new() };
+    let more = match others {
+        0 => String::new(),
+        1 => "; 1 more agent works".to_owned(),
+        several => format!("; {several} more agents work"),
+    };
     let stopping = match run.phase {
         // A stop waits for its turns in flight, so the run still counts as running.
-        Phase::Stopping(_) => ", and it was asked to end",
+        Phase::Stopping(_) => "; the run was asked to end",
         Phase::Unborn | Phase::Open | Phase::Ended(_) => "",
     };
     let iteration = run.program.ralph().map(|_| {
@@ -315,7 +325,8 @@ fn owed(run: &Run) -> String {
         (None, _) => "the caller has to send an output".to_owned(),
         (Some(first), 1) => format!("the caller has to answer `{first}`"),
         (Some(first), several) => {
-            format!("the caller has to answer `{first}`, and {} more", several - 1)
+            let more = counted(several as u64 - 1, "more request");
+            format!("the caller has to answer `{first}` and {more}")
         }
     }
 }
@@ -435,7 +446,7 @@ fn others<'a>(mut failed: impl ExactSizeIterator<Item = &'a AgentId>) -> String 
     format!("; {}{more} failed, too", named.join(", "))
 }
 
-fn over_budget(run: &Run, ledger: &Ledger) -> String {
+fn over_budget(run: &Run, ledger: &Ledger) -> Cause {
     let cap = run.settings.budget.unwrap_or_default();
     let queued: usize = run
         .scheduler
@@ -452,11 +463,24 @@ fn over_budget(run: &Run, ledger: &Ledger) -> String {
     };
     // `raymond ralph` is a loop itself, and its path says no more than its iterations.
     let last_loop = ledger.path.last_loop().filter(|_| run.program.ralph().is_none());
-    let repeated = match last_loop {
-        Some((states, times)) => format!("; main repeated {states} {times} times"),
-        None => String::new(),
+    let repeated = last_loop.as_ref().map_or_else(String::new, |last| {
+        format!("; main repeated {} {} times", last.words, last.times)
+    });
+    Cause {
+        text: format!("{} of the {cap} cap is spent{repeated}", run.spent),
+        hint: last_loop.as_ref().and_then(loop_limit),
+        rest: waiting,
+        others: String::new(),
+    }
+}
+
+/// Suggests a limit for a loop, because more money may only repeat it.
+fn loop_limit(last: &Loop<'_>) -> Option<Hint> {
+    let mut states = last.locations.iter().filter_map(|location| location.state());
+    let is_prompt = |state: &&StateName| {
+        Extension::of(state.as_str()).map(Extension::kind) == Some(StateKind::Prompt)
     };
-    format!("{} of the {cap} cap is spent{repeated}{waiting}", run.spent)
+    states.find(is_prompt).map(|state| Hint::LimitLoop { state: state.clone() })
 }
 
 /// Counts the turns that a resume continues or repeats, as its plan does.

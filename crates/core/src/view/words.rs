@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::agent::Location;
 use crate::budget::Micros;
-use crate::crayfish::problem::Problem;
+use crate::crayfish::problem::first_problem;
 use crate::failure::TurnFailure;
 use crate::ids::{AgentId, SessionId};
 use crate::protocol::{Need, ResultStatus};
@@ -365,15 +365,6 @@ impl AgentCost {
             bill.push_str(if amount > Micros::ZERO { " + unpriced" } else { " · unpriced" });
         }
         bill
-    }
-}
-
-/// Returns the first problem of an output and the number of the others.
-fn first_problem(errors: &[Problem]) -> String {
-    let first = errors.first().map(Problem::to_string).unwrap_or_default();
-    match errors.len() {
-        0 | 1 => first,
-        several => format!("{first} (and {} more)", several - 1),
     }
 }
 

@@ -67,7 +67,7 @@ fn sentences_name_backends_if_there_are_several() {
     check_why(&play, OwnerState::Alive, "main is in turn 1 of S.sh");
     check_why(&play, OwnerState::Gone, "its owner died with 1 unfinished turn");
     let play = forked();
-    check_why(&play, OwnerState::Alive, "main is in turn 1 of A.md (claude) and 1 more");
+    check_why(&play, OwnerState::Alive, "main is in turn 1 of A.md (claude); 1 more agent works");
     check_why(&play, OwnerState::Gone, "its owner died with 2 unfinished turns (claude, codex)");
 }
 

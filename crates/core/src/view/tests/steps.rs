@@ -80,20 +80,20 @@ fn a_story_of_steps_reads_well() {
     invalid(&mut play, "main");
     done(&mut play, "main");
     done(&mut play, "main");
-    assert_snapshot!(lines_of(&play), @r#"
+    assert_snapshot!(lines_of(&play), @"
       main       starts at a
     . main       a: turn 1
     ! main       a: exit status 1; attempt 2 of 2 follows
     . main       a: turn 1, attempt 2
       main       a → b
     . main       b: turn 1
-    ! main       b: not valid: /a: it is missing (and 1 more); attempt 2 follows
+    ! main       b: not valid: /a: it is missing (and 1 more problem); attempt 2 follows
     . main       b: turn 2
       main       b → c · $0.20
     . main       c: turn 1
       main       ended
       -          completed
-    "#);
+    ");
     assert_snapshot!(shown(&play, OwnerState::Gone), @"completed: every step is done: Show");
 }
 
@@ -107,7 +107,7 @@ fn collected_failures_are_shown() {
     done(&mut play, "main_each2");
     invalid(&mut play, "main_each2");
     invalid(&mut play, "main_each2");
-    assert_snapshot!(lines_of(&play), @r#"
+    assert_snapshot!(lines_of(&play), @"
       main_each1 starts at each[0].try
       main_each2 starts at each[1].try
     . main_each1 each[0].try: turn 1
@@ -116,13 +116,13 @@ fn collected_failures_are_shown() {
       main_each1 ended
       main_each2 each[1].try → each[1].judge
     . main_each2 each[1].judge: turn 1
-    ! main_each2 each[1].judge: not valid: /a: it is missing (and 1 more); attempt 2 follows
+    ! main_each2 each[1].judge: not valid: /a: it is missing (and 1 more problem); attempt 2 follows
     . main_each2 each[1].judge: turn 2
     ! main_each2 each[1].judge: failed, and was collected: no output of 2 was valid: /a: it is missing
       main_each2 ended · $0.20
       main       ended
       -          completed
-    "#);
+    ");
     assert_snapshot!(shown(&play, OwnerState::Gone), @"completed: every step is done; 2 failures were collected: Show");
 }
 
@@ -199,10 +199,10 @@ fn answer_problems_are_shown_once() {
     play.fails("main", TurnFailure::Task { why: "it is down".into() });
     play.resume();
     done(&mut play, "main");
-    assert_snapshot!(lines_of(&play), @r#"
+    assert_snapshot!(lines_of(&play), @"
       main       starts at a
     . main       a: turn 1
-    ! main       a: not valid: /a: it is missing (and 1 more); attempt 2 follows
+    ! main       a: not valid: /a: it is missing (and 1 more problem); attempt 2 follows
     . main       a: turn 2
     x main       a: failed: the client reports failure: it is down
       -          failed
@@ -211,7 +211,7 @@ fn answer_problems_are_shown_once() {
     . main       a: turn 1
       main       ended · $0.30
       -          completed
-    "#);
+    ");
 }
 
 #[test]
@@ -264,20 +264,20 @@ fn invalid_answers_can_be_asked_for_again() {
     assert!(!is_final(&play.run));
     play.resume();
     done(&mut play, "main");
-    assert_snapshot!(lines_of(&play), @r#"
+    assert_snapshot!(lines_of(&play), @"
       main       starts at a
     . main       a: turn 1
-    ! main       a: not valid: /a: it is missing (and 1 more); attempt 2 follows
+    ! main       a: not valid: /a: it is missing (and 1 more problem); attempt 2 follows
     . main       a: turn 2
     x main       a: failed: agent_output_schema_failed: no output of 2 was valid: /a: it is missing
       -          failed
       -          resumed
       main       a: continues after its failure
-    ! main       a: not valid: /a: it is missing (and 1 more); attempt 3 follows
+    ! main       a: not valid: /a: it is missing (and 1 more problem); attempt 3 follows
     . main       a: turn 1
       main       ended · $0.30
       -          completed
-    "#);
+    ");
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn only_the_caller_continues_a_tool_run() {
     let play = steps(AnswerSource::Caller, &json!([asks("a")]));
     assert_snapshot!(shown(&play, OwnerState::Gone), @"waiting: the caller has to answer `play:a:1`: Call(SameRun)");
     let play = steps(AnswerSource::Caller, &json!([each("fail", &json!([asks("judge")]))]));
-    assert_snapshot!(shown(&play, OwnerState::Gone), @"waiting: the caller has to answer `play:each[0].judge:1`, and 1 more: Call(SameRun)");
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"waiting: the caller has to answer `play:each[0].judge:1` and 1 more request: Call(SameRun)");
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn caller_answers_are_shown_with_their_outcome() {
         Some(format!("{turn} {title} {said}"))
     });
     assert_snapshot!(shown.collect::<Vec<_>>().join("\n"), @r#"
-    1 a · attempt 1 · answered by the caller, not valid: /a: it is missing (and 1 more) {"json":"a:1","ok":true}
+    1 a · attempt 1 · answered by the caller, not valid: /a: it is missing (and 1 more problem) {"json":"a:1","ok":true}
     2 a · attempt 2 · answered by the caller, for an attempt that is over {"json":"a","ok":true}
     2 a · attempt 2 · answered by the caller {"json":"a:2","ok":true}
     1 b · attempt 1 · answered by the caller {"json":"b","ok":true}

@@ -185,7 +185,7 @@ pub(super) const TRANSITIONS: &[Case] = &[
         ..Case::PLAIN
     },
     Case {
-        // The second worker waits for so long that the first ends before it, whatever happens.
+        // The second worker waits for so long that the first always ends before it.
         name: "joins-any",
         replies: r#"
             main START.md | <fork>W</fork><fork>W</fork><goto wait="any">END</goto>
