@@ -67,7 +67,7 @@ Examples:
   */5 * * * * cd PROJECT && raymond tend --once    (in a crontab)
 
 Exit codes:
-  0  with --once: every due run was continued, or the reason printed
+  0  with --once: each due run (at most 4) was continued, or the reason was printed
   6  another `raymond tend` is at work in this project
   129, 130, 143  ended by SIGHUP, Ctrl-C or SIGTERM";
 
@@ -78,7 +78,7 @@ Examples:
   raymond answer @last approve
   git diff | raymond answer @last -
 
-If no process drives the run, this command continues it.";
+A run that waits without a process is continued by this command.";
 
 /// The end of `raymond replay --help`.
 const REPLAY_HELP: &str = "\
@@ -140,7 +140,7 @@ pub(crate) enum Command {
     /// Show the history of a run
     #[command(after_help = "Example:\n  raymond show @last --verbose")]
     Show(Deferred<Show>),
-    /// Explain in one sentence why a run has its status, and what to do
+    /// Explain why a run has its status, and what to do
     #[command(after_help = "Example:\n  raymond why @last")]
     Why(Deferred<RunArgument>),
     /// Wait until a run ends, print its result and exit with its code

@@ -19,6 +19,7 @@ use raymond_core::extension::StateKind;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Price;
 use raymond_core::run::Settings;
+use raymond_core::run::prepared_answers::PreparedAnswers;
 use raymond_core::run::settings::Pinning;
 use raymond_core::workflow::{Definition, Reachability, State};
 use raymond_engine::backends::Backends;
@@ -65,6 +66,8 @@ pub(crate) struct UsableBackends {
     pub(crate) backends: Backends,
     /// The versions of the clients.
     pub(crate) clients: BTreeMap<BackendName, String>,
+    /// The answers that the replies give instead of a person.
+    pub(crate) answers: PreparedAnswers,
 }
 
 /// Returns the backends of all reachable prompts. Fails if one of them cannot be used, before
@@ -78,6 +81,7 @@ pub(crate) fn usable(
     reachable: &Reachability<'_>,
 ) -> Result<UsableBackends, Failure> {
     let (mut backends, mut clients) = (Backends::default(), BTreeMap::new());
+    let mut answers = PreparedAnswers::default();
     // Unpinned states are checked again at every visit, with the same function.
     backends.check_with(unsupported_options);
     if settings.definition == Pinning::Unpinned {
@@ -92,11 +96,15 @@ pub(crate) fn usable(
         for mistake in unknown_states(&replies, reachable.definition) {
             print_diagnostic(&Diagnostic { severity: Severity::Warning, ..mistake });
         }
+        // A person answers a run that pays for some of its turns.
+        if uses_only_replies(settings) {
+            answers = replies.answers();
+        }
         add_scripted(&mut backends, settings, replies);
     }
     // No client is started, so none has to be installed: this is how newcomers try a workflow.
     if uses_only_replies(settings) {
-        return Ok(UsableBackends { backends, clients });
+        return Ok(UsableBackends { backends, clients, answers });
     }
     // Before the clients are asked for their versions: with a mistake here a real client would be
     // paid.
@@ -112,7 +120,7 @@ pub(crate) fn usable(
             clients.insert(name.clone(), check_client(kind, config, settings, state)?);
         }
     }
-    Ok(UsableBackends { backends, clients })
+    Ok(UsableBackends { backends, clients, answers })
 }
 
 /// Refuses replies to mistyped states: a new run would miss them. Unpinned states may

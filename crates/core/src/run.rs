@@ -17,6 +17,7 @@ pub mod group;
 pub mod input;
 pub mod outcome;
 pub mod permissions;
+pub mod prepared_answers;
 pub mod program;
 pub mod record;
 pub mod requirements;

@@ -6,13 +6,21 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use raymond_core::diagnostic::Diagnostic;
+use raymond_core::diagnostic::{Diagnostic, Place};
 use raymond_core::ids::StateName;
+use raymond_core::run::prepared_answers::StateAnswers;
+use raymond_core::text::bytes;
+use raymond_core::value::INLINE_MAX;
 
 use super::reader::{Reader, Rejected};
 use super::replies::{ANY, Attempts, Entry, Numbered, Replies, Section};
 use super::reply;
 use super::yaml::{self, Node, Value};
+
+/// Keys of the file that name no state.
+const AGENTS: &str = "agents";
+const ANSWERS: &str = "answers";
+const DEFAULTS: &str = "defaults";
 
 impl Replies {
     /// Reads a file; the error lists all mistakes.
@@ -46,6 +54,7 @@ impl Reader<'_> {
             file: self.file().to_owned(),
             states: Section::new(),
             agents: BTreeMap::new(),
+            answers: BTreeMap::new(),
         };
         let (reserved, states): (Vec<_>, Vec<_>) = match root.value {
             Value::Map(entries) => {
@@ -62,15 +71,22 @@ impl Reader<'_> {
                 return replies;
             }
         };
-        let (defaults, agents): (Vec<_>, Vec<_>) =
-            // `defaults` comes first, wherever it is in the file, because replies take their cost
-            // from it.
-            reserved.into_iter().partition(|(key, _)| key.value == Value::Text("defaults".into()));
-        for (_, node) in defaults {
+        let mut sections = BTreeMap::new();
+        for (key, node) in reserved {
+            if let Value::Text(name) = key.value {
+                sections.insert(name, node);
+            }
+        }
+        // `defaults` comes first, wherever it is in the file, because replies take their cost from
+        // it.
+        if let Some(node) = sections.remove(DEFAULTS) {
             self.defaults(node);
         }
-        for (_, node) in agents {
-            replies.agents.extend(self.agents(node));
+        if let Some(node) = sections.remove(AGENTS) {
+            replies.agents = self.agents(node);
+        }
+        if let Some(node) = sections.remove(ANSWERS) {
+            replies.answers = self.answers(node);
         }
         replies.states = self.section(states);
         replies
@@ -111,6 +127,40 @@ impl Reader<'_> {
             agents.insert(agent, self.section(states.clone()));
         }
         agents
+    }
+
+    fn answers(&mut self, node: Node) -> BTreeMap<String, (Place, StateAnswers)> {
+        let Value::Map(entries) = node.value else {
+            self.mistyped(&node, "a mapping from states to answers");
+            return BTreeMap::new();
+        };
+        let mut answers = BTreeMap::new();
+        for (key, node) in entries {
+            let Ok(name) = self.name(&key) else { continue };
+            let found = match node.value {
+                Value::List(items) => {
+                    let items = items.into_iter().map(|item| self.answer(item));
+                    items.collect::<Result<_, _>>().map(StateAnswers::ByVisit)
+                }
+                value => self.answer(Node { value, span: node.span }).map(StateAnswers::Every),
+            };
+            if let Ok(found) = found {
+                answers.insert(name, (self.place(key.span), found));
+            }
+        }
+        answers
+    }
+
+    fn answer(&mut self, node: Node) -> Result<String, Rejected> {
+        match node.value {
+            // The run keeps its answers in the journal.
+            Value::Text(text) if text.len() > INLINE_MAX => {
+                let message = format!("an answer has at most {}", bytes(INLINE_MAX as u64));
+                Err(self.reject("long-answer", node.span, message))
+            }
+            Value::Text(text) => Ok(text),
+            _ => Err(self.mistyped(&node, "text")),
+        }
     }
 
     fn section(&mut self, entries: Vec<(Node, Node)>) -> Section {
@@ -202,7 +252,7 @@ fn same_state_key<'s>(section: &'s Section, name: &str) -> Option<&'s str> {
 }
 
 fn is_reserved(key: &Value) -> bool {
-    matches!(key, Value::Text(name) if name == "agents" || name == "defaults")
+    matches!(key, Value::Text(name) if [AGENTS, ANSWERS, DEFAULTS].contains(&name.as_str()))
 }
 
 fn is_number(key: &Value) -> bool {

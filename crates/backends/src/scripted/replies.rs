@@ -10,6 +10,7 @@ use raymond_core::budget::Cost;
 use raymond_core::crayfish::{StepId, StepKey};
 use raymond_core::diagnostic::{Diagnostic, Place};
 use raymond_core::ids::StateName;
+use raymond_core::run::prepared_answers::{PreparedAnswers, StateAnswers};
 use raymond_core::text::nearest;
 use raymond_core::time::{Span, Timestamp};
 
@@ -25,6 +26,8 @@ pub struct Replies {
     pub(super) file: String,
     pub(super) states: Section,
     pub(super) agents: BTreeMap<String, Section>,
+    /// Answers to questions, with the places of their states.
+    pub(super) answers: BTreeMap<String, (Place, StateAnswers)>,
 }
 
 /// Entries by state as the file names them: by stem, by file name, or `*`.
@@ -108,11 +111,14 @@ impl Replies {
     ) -> Vec<Diagnostic> {
         let states: Vec<_> = states.into_iter().collect();
         let sections = std::iter::once(&self.states).chain(self.agents.values());
+        let entries = sections.flatten().map(|(name, entry)| (name, &entry.place));
+        let answers = self.answers.iter().map(|(name, (place, _))| (name, place));
         let names = |name: &str| states.iter().any(|state| is_key_of(name, state));
-        sections
-            .flatten()
-            .filter(|(name, _)| *name != ANY && !names(name))
-            .map(|(name, entry)| {
+        entries
+            .filter(|(name, _)| *name != ANY)
+            .chain(answers)
+            .filter(|(name, _)| !names(name))
+            .map(|(name, place)| {
                 let message = format!("no {noun} is called {name:?}");
                 let known = states.iter().flat_map(|state| [state.stem(), state.as_str()]);
                 let mistake = match nearest(name, known) {
@@ -120,10 +126,16 @@ impl Replies {
                         .hint(format!("did you mean {near:?}?")),
                     None => Diagnostic::warning("unknown-state", message),
                 };
-                let place = Some(entry.place.clone());
+                let place = Some(place.clone());
                 Diagnostic { place, ..mistake.in_file(&*self.file) }
             })
             .collect()
+    }
+
+    /// Returns the answers to questions for a person.
+    pub fn answers(&self) -> PreparedAnswers {
+        let answers = self.answers.iter();
+        PreparedAnswers(answers.map(|(name, (_, of))| (name.clone(), of.clone())).collect())
     }
 
     /// Returns the reply to a request. The error names the key without an entry.

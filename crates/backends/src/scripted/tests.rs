@@ -8,6 +8,7 @@ use raymond_core::agent::Location;
 use raymond_core::extension::Extension;
 use raymond_core::ids::{StateName, TurnId};
 use raymond_core::run::Permissions;
+use raymond_core::run::prepared_answers::StateAnswers;
 use raymond_core::run::turn_spec::Extras;
 
 use super::*;
@@ -318,6 +319,29 @@ fn every_mistake_has_its_position() {
     mistaken("A: [[]]", &["r.yaml:1:5: error: an empty list has no turn"]);
     mistaken("A:", &["r.yaml:1:2: error: expected a reply: text or a mapping, found nothing"]);
     mistaken("A: { attempts: [] }", &["r.yaml:1:16: error: an empty list has no attempt"]);
+}
+
+#[test]
+fn answers_are_read_by_state() {
+    let yaml = "answers: { START: approve, B.sh: [a, b] }\nSTART: <result>x</result>\n";
+    let answers = Replies::parse("replies.yaml", yaml).unwrap().answers();
+    let list = StateAnswers::ByVisit(vec!["a".into(), "b".into()]);
+    let expected = [("START", StateAnswers::Every("approve".into())), ("B.sh", list)];
+    assert_eq!(answers.0, expected.map(|(name, of)| (name.to_owned(), of)).into());
+    mistaken(
+        "answers: yes",
+        &["r.yaml:1:10: error: expected a mapping from states to answers, found text"],
+    );
+    mistaken(
+        "answers: { A: 1, B: [x, {}], C: { 1: x } }",
+        &[
+            "r.yaml:1:15: error: expected text, found a number (quote it to make it text)",
+            "r.yaml:1:25: error: expected text, found a mapping",
+            "r.yaml:1:33: error: expected text, found a mapping",
+        ],
+    );
+    let long = format!("answers: {{ A: {} }}", "x".repeat(16 * 1024 + 1));
+    mistaken(&long, &["r.yaml:1:15: error: an answer has at most 16 KiB"]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ pub(crate) struct AnswerFlags {
     /// Name the run: id, unique prefix or @last [default: list all questions]
     #[arg(add = completion::unfinished_run())]
     pub(crate) run: Option<String>,
-    /// Answer with an option, its number, or any text (`-` reads stdin)
+    /// Answer with an option, its number, or text if it has none (`-`: stdin)
     pub(crate) text: Option<String>,
     /// Answer this agent, if several ask
     #[arg(long, value_name = "AGENT", requires = "text")]

@@ -30,7 +30,7 @@ pub(crate) struct OutputFlags {
 /// Whether the run is driven in the background.
 #[derive(Debug, Args, Default)]
 pub(crate) struct BackgroundFlags {
-    /// Start the run in the background and print its id
+    /// Start or continue the run in the background and print its id
     #[arg(long, short = 'd')]
     pub(crate) detach: bool,
     /// Drive this run as its background process

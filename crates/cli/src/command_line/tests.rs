@@ -6,8 +6,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::{CommandFactory as _, Parser as _};
 use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser as _};
 
 use super::with_run;
 use crate::args::Arguments;

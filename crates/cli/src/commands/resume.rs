@@ -290,7 +290,7 @@ pub(super) fn resume_run(
     // unchanged.
     let definitions = Definitions { pinned: &owned.definition, adopted: adopt.as_ref() };
     let warnings = check_requirements(project, &owned.head.run, &settings, definitions)?;
-    let UsableBackends { backends, clients } =
+    let UsableBackends { backends, clients, answers } =
         usable(project, &owned.head.run, &settings, definitions)?;
     // A turn that started with earlier settings left its transcript with an earlier backend.
     let backends = with_earlier_backends(project, backends, &owned.head.run.settings, &settings);
@@ -306,6 +306,7 @@ pub(super) fn resume_run(
     }
     // `extend` keeps versions of clients that this resume did not have to check.
     settings.clients.extend(clients);
+    settings.answers = answers;
     // The plan is made before the outcomes of running turns are known; `knowing` adds them below.
     let (plan, reported) = (planned(&owned.head, &settings, states), owned.found.ended.len());
     // The last possible refusal: a transcript that cannot be read. It comes behind `adopt`, so

@@ -205,10 +205,11 @@ fn start_new(
     let reachable = Reachability::of(&prepared.definition);
     let replies = texts.replies.as_deref();
     backends::check_reply_names(&settings, replies, &prepared.definition)?;
-    let UsableBackends { backends, clients } =
+    let UsableBackends { backends, clients, answers } =
         backends::usable(&asked, &settings, replies, &reachable)?;
     // Recorded, so that a resume can report a client whose version changed.
     settings.clients = clients;
+    settings.answers = answers;
     warn(project, &flags, program, &prepared);
     // A rehearsal costs nothing, and its replies may be incomplete on purpose.
     if !flags.output.quiet

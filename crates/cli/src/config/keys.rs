@@ -146,7 +146,7 @@ keys! {
             Some(Span(idle.try_into().unwrap_or(u64::MAX)))
         });
     no_wait: Slot<bool> = field!(SWITCH, no_wait)
-        .heading(FAILURES).flag("", "Exit with code 4 instead of waiting for a time or a usage limit");
+        .heading(FAILURES).flag("", "Exit with code 4 instead of waiting (for a timed question: code 3)");
     on_lost_session: Slot<OnLostSession> = field!(choice(), on_lost_session)
         .heading(FAILURES).flag("WHAT", "Choose what to do if a client lost its session");
     interrupted_scripts: Slot<InterruptedScripts> = field!(choice(), interrupted_scripts)

@@ -167,6 +167,33 @@ fn q8_long_answer_comes_from_stdin() {
 }
 
 #[test]
+fn q9_replies_answer_questions() {
+    let project = asking(CHOICE);
+    let answered = "START.sh → D.sh (ask), replies answered: approve\n";
+    project.write("r.yaml", "answers: { START: Approve }\n");
+    project
+        .raymond("run wf --run-id r --replies r.yaml")
+        .prints("approve\n")
+        .mentions(0, &[answered]);
+    // By visit: the second question has no answer, so a person is asked.
+    project.write("wf/D.sh", "echo '<goto>START</goto>'");
+    project.write("r.yaml", "answers: { START.sh: [approve] }\n");
+    let run = project.raymond("run wf --run-id two --replies r.yaml");
+    run.mentions(3, &[answered, "to continue: raymond answer two approve\n"]);
+    project.raymond("replay two").mentions(0, &[]);
+    project.write("r.yaml", "answers: { START: maybe }\n");
+    project.raymond("run wf --run-id other --replies r.yaml --quiet").mentions(
+        3,
+        &["the answer \"maybe\" in the replies is not an option; the options are approve, reject"],
+    );
+    project.write("r.yaml", "answers: { STRAT: approve }\n");
+    project.raymond("run wf --replies r.yaml").mentions(
+        2,
+        &["r.yaml:1:12: error: no state is called \"STRAT\"", "did you mean \"START\"?"],
+    );
+}
+
+#[test]
 fn q10_callee_may_ask() {
     let project = Project::of(&[
         ("wf/START.sh", "echo '<call return=\"END\">SUB</call>'"),

@@ -8,6 +8,7 @@ use crate::agent::{Agent, AgentStatus};
 use crate::budget::Micros;
 use crate::failure::AgentFailure;
 use crate::ids::AgentId;
+use crate::machine::asking;
 use crate::machine::blocked::Blocked;
 use crate::machine::joins;
 use crate::machine::tags;
@@ -35,6 +36,7 @@ pub fn advance(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> 
         Phase::Open => {
             let decision = Decision::new(run, definition, at);
             joins::advance(Decision::new(run, definition, at))
+                .or_else(|| asking::advance(Decision::new(run, definition, at)))
                 .or_else(|| release_held(decision))
                 .or_else(|| program::advance(Decision::new(run, definition, at)))
                 .or_else(|| start_next(run, definition, at))

@@ -15,6 +15,8 @@ use super::waking;
 
 /// The name that answers an expired question with its default.
 const TIMEOUT: &str = "timeout";
+/// The name that answers from a file of replies.
+const REPLIES: &str = "replies";
 
 /// Returns the question of an agent that waits for this answer.
 fn asking<'r>(run: &'r Run, ask: &TurnId) -> Option<(&'r Asking, &'r Question)> {
@@ -59,21 +61,44 @@ pub(crate) fn expire(decision: &mut Decision<'_>, ask: &TurnId) {
     let ask = ask.clone();
     match otherwise {
         Otherwise::Default(answer) => {
-            let value = Value::Inline(answer.clone());
             let key = format!("expired_{ask}");
-            decision.push(Event::AskAnswered {
-                ask,
-                value: value.clone(),
-                by: TIMEOUT.to_owned(),
-                key,
-            });
-            proceed(decision, waiting, next, value);
+            answer_without_person(decision, waiting, next, answer.clone(), TIMEOUT, key);
         }
         Otherwise::Then(then) => {
             decision.push(Event::AskExpired { ask });
             proceed(decision, waiting, then, Value::Inline(String::new()));
         }
     }
+}
+
+/// Answers a question for which the replies have an answer.
+pub(crate) fn advance(mut decision: Decision<'_>) -> Option<Vec<Event>> {
+    let run = decision.run;
+    if run.settings.answers.is_empty() {
+        return None;
+    }
+    let (waiting, next, answer) = run.scheduler.asks.keys().find_map(|ask| {
+        let (waiting, question) = asking(run, ask)?;
+        let answer = run.settings.answers.of(run.agents.get(&ask.agent)?)?;
+        Some((waiting, &question.next, question.accepted(answer)?.to_owned()))
+    })?;
+    let key = format!("{REPLIES}_{}", waiting.ask);
+    answer_without_person(&mut decision, waiting, next, answer, REPLIES, key);
+    Some(decision.events)
+}
+
+/// Records an answer that no person gave, and takes the transition.
+fn answer_without_person(
+    decision: &mut Decision<'_>,
+    waiting: &Asking,
+    next: &str,
+    answer: String,
+    by: &str,
+    key: String,
+) {
+    let (ask, value) = (waiting.ask.clone(), Value::Inline(answer));
+    decision.push(Event::AskAnswered { ask, value: value.clone(), by: by.to_owned(), key });
+    proceed(decision, waiting, next, value);
 }
 
 /// Takes the transition of an agent whose question is closed.

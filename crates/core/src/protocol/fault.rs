@@ -122,7 +122,7 @@ impl fmt::Display for Fault {
                 Some((first, [])) => first.fmt(f),
                 Some((first, others)) => {
                     write!(f, "{first} (and {})", counted(others.len() as u64, "more mistake"))
-                },
+                }
             },
             Self::Unresolved { tag, attribute: None, why, .. } => write!(f, "<{tag}>: {why}"),
             Self::Unresolved { tag, attribute: Some(attribute), why, .. } => {

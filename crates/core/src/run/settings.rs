@@ -16,6 +16,7 @@ use crate::time::Span;
 use crate::workflow::{Definition, Frontmatter, State};
 
 use super::permissions::Permissions;
+use super::prepared_answers::PreparedAnswers;
 use super::start_flags::StartFlags;
 
 /// The settings of a run. They change only when it starts, is resumed or is rewound.
@@ -42,6 +43,9 @@ pub struct Settings {
     /// The absolute path of the file with the replies of the scripted backend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replies: Option<String>,
+    /// The answers in that file to questions for a person.
+    #[serde(default, skip_serializing_if = "PreparedAnswers::is_empty")]
+    pub answers: PreparedAnswers,
     /// The backend that the scripted backend replaces; `None` if no backend is replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed_backend: Option<BackendName>,
@@ -210,6 +214,7 @@ impl Default for Settings {
             backend: BackendName::new(Self::DEFAULT_BACKEND),
             no_branch: BTreeSet::new(),
             replies: None,
+            answers: PreparedAnswers::default(),
             replayed_backend: None,
             model: None,
             effort: None,

@@ -79,6 +79,11 @@ pub enum Warning {
     LongWait {
         backend: BackendName,
     },
+    /// The replies answer a question with none of its options, so a person is asked.
+    AnswerIsNoOption {
+        answer: String,
+        options: Vec<String>,
+    },
     Other {
         message: String,
     },
@@ -87,7 +92,7 @@ pub enum Warning {
 impl Warning {
     /// Returns whether a workflow file is probably wrong, so that even a quiet run says so.
     pub const fn is_mistake_of_workflow(&self) -> bool {
-        matches!(self, Self::UnknownVariable { .. })
+        matches!(self, Self::UnknownVariable { .. } | Self::AnswerIsNoOption { .. })
     }
 }
 
@@ -132,6 +137,11 @@ impl fmt::Display for Warning {
                 f,
                 "{backend} may have deleted the conversation by then; use <reset after=\"…\">, \
                  which needs none"
+            ),
+            Self::AnswerIsNoOption { answer, options } => write!(
+                f,
+                "the answer {answer:?} in the replies is not an option; the options are {}",
+                options.join(", ")
             ),
             Self::Other { message } => f.write_str(message),
         }

@@ -5,6 +5,7 @@ use insta::assert_snapshot;
 use super::play::{Play, usd, workflow};
 use crate::decide::{Refusal, decide};
 use crate::protocol::Fault;
+use crate::run::prepared_answers::{PreparedAnswers, StateAnswers};
 use crate::run::stop::StopMode;
 use crate::run::{Ending, Event, Input, Phase};
 use crate::time::Span;
@@ -186,4 +187,38 @@ fn limit_of_next_state_counts_with_answer() {
     ended: Failed
     ");
     assert_eq!(play.run.spent, usd("0.30"));
+}
+
+#[test]
+fn replies_answer_at_once() {
+    let answers = |answer: &str| {
+        let answers = StateAnswers::ByVisit(vec![answer.to_owned()]);
+        PreparedAnswers([("A".to_owned(), answers)].into())
+    };
+    let mut play = play();
+    play.run.settings.answers = answers("YES");
+    assert_snapshot!(play.says("main", "<ask next=\"D\" options=\"yes|no\">Shall I?</ask>"), @r#"
+    settle main.1.1 #1 $0.10: at main.1.1
+    main asks main.1.1 to enter D.md
+    ask main.1.1: Shall I?
+    answer main.1.1: yes
+    main ask: at main.1.1
+    main enters D.md (1) as visit 2 with "yes"
+    queue main.2.1 at 1 for claude: resume main.1.1
+    start main.2.1 #1 with $9.90: resume main.1.1
+    "#);
+    assert_eq!(play.agent("main").visit.input, Some(Value::from("yes")));
+
+    let mut play = self::play();
+    play.run.settings.answers = answers("maybe");
+    assert_snapshot!(play.says("main", "<ask next=\"D\" options=\"yes|no\">Shall I?</ask>"), @r#"
+    settle main.1.1 #1 $0.10: at main.1.1
+    main asks main.1.1 to enter D.md
+    ask main.1.1: Shall I?
+    warn main: the answer "maybe" in the replies is not an option; the options are yes, no
+    ended: NeedsPerson
+    "#);
+    let open = answer(&play, "no", "k");
+    play.feed(vec![open]);
+    assert_eq!(play.agent("main").visit.input, Some(Value::from("no")));
 }

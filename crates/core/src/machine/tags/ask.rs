@@ -7,6 +7,7 @@ use crate::ids::{StateName, TurnId};
 use crate::protocol::{AskTimeout, Otherwise, Question, Tag, TagName};
 use crate::run::decision::Decision;
 use crate::run::event::{Event, StackChange};
+use crate::run::warning::Warning;
 use crate::value::Value;
 
 use super::{resolve_follower, resolve_then};
@@ -41,6 +42,11 @@ pub(super) fn take(
     let kept = context.keep(&[Tag::Ask(Question { next, timeout, ..question.clone() })]);
     decision.push(Event::AgentAsks { agent, kept, ask: ask.clone(), at: decision.at });
     decision.push(Event::Asked { ask, question: text, due });
+    let prepared = decision.run.settings.answers.of(context.agent);
+    if let Some(answer) = prepared.filter(|answer| question.accepted(answer).is_none()) {
+        let (answer, options) = (answer.to_owned(), question.options.clone());
+        decision.warn(&context.agent.id, Warning::AnswerIsNoOption { answer, options });
+    }
     Ok(())
 }
 

@@ -84,6 +84,11 @@ impl Question {
         by_text.or_else(by_number).map(String::as_str)
     }
 
+    /// Returns the answer as it is recorded; `None` if it is not one of the options.
+    pub fn accepted<'a>(&'a self, answer: &'a str) -> Option<&'a str> {
+        if self.options.is_empty() { Some(answer) } else { self.option(answer) }
+    }
+
     /// Returns when a question of this time expires.
     pub fn due(&self, at: Timestamp) -> Option<Timestamp> {
         Some(at + self.timeout.as_ref()?.after)

@@ -1,5 +1,7 @@
 //! Every tag, scripts, large texts, and transitions that wait.
 
+use raymond_core::run::prepared_answers::{PreparedAnswers, StateAnswers};
+
 use crate::sim::host::HelpLimits;
 use crate::sweep::case::Case;
 
@@ -226,6 +228,17 @@ pub(super) const TRANSITIONS: &[Case] = &[
             main END.sh | <result>done</result>
             main_w1 W.md | <goto>B</goto>
             main_w1 B.md | <result>1</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "questions-answered",
+        settings: |settings| {
+            let answer = StateAnswers::ByVisit(vec!["yes".to_owned()]);
+            settings.answers = PreparedAnswers([("START".to_owned(), answer)].into());
+        },
+        replies: r#"
+            main START.sh | <ask next="D" options="yes|no">Shall I?</ask>
+            main D.sh | <result>asked</result>"#,
         ..Case::PLAIN
     },
     Case {

@@ -935,5 +935,9 @@ pub(super) fn questions() -> Vec<Event> {
             ask: "main.1.1".parse().unwrap(),
             at: Timestamp(7),
         },
+        Event::Warned {
+            agent: None,
+            warning: Warning::AnswerIsNoOption { answer: "x".into(), options: vec!["y".into()] },
+        },
     ]
 }
