@@ -184,7 +184,7 @@ impl ExecResult {
 
     fn of(ended: FinishedProcess) -> Self {
         // As it was written, like stdout.
-        let FinishedProcess { end, text, invalid_utf8, stderr: _, whole_stderr: stderr, survivors } =
+        let FinishedProcess { end, text, invalid_utf8, whole_stderr: stderr, survivors, .. } =
             ended;
         let end = match end {
             ProcessEnd::Exited(status) if status.success() => ExecEnd::Succeeded,

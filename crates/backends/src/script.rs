@@ -68,6 +68,8 @@ pub struct ScriptSuccess {
     /// Whether stdout was not UTF-8, so that bytes were replaced.
     pub invalid_utf8: bool,
     pub stderr: String,
+    /// Whether a child kept stdout open after the script had ended, until it was ended.
+    pub held_open: bool,
     /// Children that kept stdout open and could not be ended.
     pub survivors: Vec<Identity>,
 }
@@ -162,10 +164,17 @@ fn interpreter(path: &Path) -> io::Result<Interpreter> {
 }
 
 fn script_end(ended: FinishedProcess) -> ScriptEnd {
-    let FinishedProcess { end, text, invalid_utf8, stderr, whole_stderr: _, survivors } = ended;
+    let FinishedProcess { end, text, invalid_utf8, stderr, whole_stderr: _, held_open, survivors } =
+        ended;
     let (failure, output) = match end {
         ProcessEnd::Exited(status) if status.success() => {
-            return ScriptEnd::Succeeded(ScriptSuccess { text, invalid_utf8, stderr, survivors });
+            return ScriptEnd::Succeeded(ScriptSuccess {
+                text,
+                invalid_utf8,
+                stderr,
+                held_open,
+                survivors,
+            });
         }
         ProcessEnd::Cancelled { progressed } => {
             return ScriptEnd::Interrupted {

@@ -41,8 +41,21 @@ use crate::streams;
 
 /// Returns the name under which requests of this user are recorded.
 pub(crate) fn login_name() -> String {
-    let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
-    name.unwrap_or_else(|_| "a user".to_owned())
+    let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).ok();
+    name.or_else(|| {
+        let accounts = std::fs::read_to_string("/etc/passwd").ok()?;
+        account(&accounts, rustix::process::getuid().as_raw()).map(str::to_owned)
+    })
+    .unwrap_or_else(|| "a user".to_owned())
+}
+
+/// Returns the name of a user in the text of `/etc/passwd`.
+fn account(accounts: &str, user: u32) -> Option<&str> {
+    accounts.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, _password, id) = (fields.next()?, fields.next()?, fields.next()?);
+        (id.parse() == Ok(user)).then_some(name)
+    })
 }
 
 /// Prints a JSON value to stdout, without secrets.
@@ -75,5 +88,19 @@ pub(crate) fn write_stdout(text: &str) -> Result<(), Failure> {
             Err(Failure::environment(format!("could not write to stdout: {error}")))
         }
         Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn account_is_found_by_its_number() {
+        let accounts =
+            "root:x:0:0:root:/root:/bin/bash\nbroken\nada:x:1000:1000::/home/ada:/bin/sh\n";
+        assert_eq!(account(accounts, 1000), Some("ada"));
+        assert_eq!(account(accounts, 0), Some("root"));
+        assert_eq!(account(accounts, 7), None);
     }
 }

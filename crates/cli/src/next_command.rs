@@ -35,11 +35,20 @@ pub(crate) fn line(next: &NextCommand, takeover: Takeover, run: &Run, ledger: &L
         }
         NextCommand::Answer { agent: None, .. } => format!("raymond answer {id}"),
         NextCommand::Answer { options, .. } => {
-            let answer = options.first().map_or_else(|| "TEXT".to_owned(), |first| quoted(first));
-            format!("raymond answer {id} {answer}")
+            format!("raymond answer {id} {}", first_answer(options))
         }
         NextCommand::Start => start(run, ledger),
         NextCommand::Call(target) => call(*target).to_owned(),
+    }
+}
+
+/// Returns an answer to a question that a user can paste.
+pub(crate) fn first_answer(options: &[String]) -> String {
+    match options.first() {
+        None => "TEXT".to_owned(),
+        // It would be read as a flag, or as standard input.
+        Some(first) if first.starts_with('-') => "1".to_owned(),
+        Some(first) => quoted(first),
     }
 }
 

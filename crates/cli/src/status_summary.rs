@@ -12,6 +12,7 @@ use raymond_core::run::effect::in_flight;
 use raymond_core::run::{Program, Run};
 use raymond_core::text::quoted;
 use raymond_core::view::{self, NextCommand, RunView, States, Status};
+use raymond_engine::clock;
 use raymond_engine::driver::Head;
 use raymond_engine::feed::TranscriptFollower;
 use raymond_engine::inspect::{Inspection, leftover_processes};
@@ -52,6 +53,12 @@ fn states(project: &Project, run: &Run) -> States {
     }
 }
 
+/// Returns whether the time of a question is up, so that a resume continues without an answer.
+fn has_expired_question(run: &Run) -> bool {
+    let now = clock::now();
+    run.scheduler.asks.values().flatten().any(|due| *due < now)
+}
+
 impl StatusSummary {
     /// Returns the summary of a run that this process knows to the last record.
     pub(crate) fn of(head: &Head, status: Status) -> Self {
@@ -60,7 +67,12 @@ impl StatusSummary {
 
     fn with_states(head: &Head, status: Status, states: States) -> Self {
         let Head { run, ledger, .. } = head;
-        let next = view::next_command(run, status, states);
+        let next = match view::next_command(run, status, states) {
+            NextCommand::Answer { .. } if has_expired_question(run) => {
+                NextCommand::Resume(Vec::new())
+            }
+            next => next,
+        };
         let next_command = sanitized(&next_command::line(&next, Takeover::Never, run, ledger));
         let why = sanitized(&cause::sentence(run, ledger, status, states));
         let resumes = matches!(next, NextCommand::Resume(_) | NextCommand::ResumeWithBudget { .. });

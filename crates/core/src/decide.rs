@@ -253,7 +253,7 @@ fn answer(mut decision: Decision<'_>, answer: Answer<'_>) -> Result<Vec<Event>, 
     if run.keys.contains(key) {
         return Ok(Vec::new());
     }
-    check_answer(run, ask, value)?;
+    check_answer(run, ask, value, decision.at)?;
     let value = checked(asking::question(run, ask), ask, value)?;
     let (by, key) = (by.to_owned(), key.to_owned());
     decision.push(Event::AskAnswered { ask: ask.clone(), value: value.clone(), by, key });
@@ -264,29 +264,39 @@ fn answer(mut decision: Decision<'_>, answer: Answer<'_>) -> Result<Vec<Event>, 
 }
 
 /// Checks that a user may answer a question in this way.
-pub fn check_answer(run: &Run, ask: &TurnId, answer: &Value) -> Result<(), Refusal> {
+pub fn check_answer(run: &Run, ask: &TurnId, answer: &Value, at: Timestamp) -> Result<(), Refusal> {
     match run.phase {
         phase @ (Phase::Stopping(StopMode::Cancel)
         | Phase::Ended(Ending::Completed | Ending::Cancelled)
         | Phase::Unborn) => return Err(ended(phase)),
         Phase::Open | Phase::Stopping(_) | Phase::Ended(_) => {}
     }
-    if !run.scheduler.asks.contains_key(ask) {
+    let Some(due) = run.scheduler.asks.get(ask) else {
         return Err(Refusal::NoSuchQuestion(ask.clone()));
+    };
+    // Nobody ended the wait in time, because no process drove the run.
+    if due.is_some_and(|due| due < at) {
+        return Err(Refusal::QuestionExpired(ask.agent.clone()));
     }
     checked(asking::question(run, ask), ask, answer).map(drop)
 }
 
 /// Returns the answer as it is recorded: an option as the question has it.
 fn checked(question: Option<&Question>, ask: &TurnId, answer: &Value) -> Result<Value, Refusal> {
-    let Some(question) = question.filter(|question| !question.options.is_empty()) else {
-        return Ok(answer.clone());
-    };
     let text = match answer {
-        Value::Inline(text) => text.as_str(),
+        Value::Inline(text) => Some(text.as_str()),
         // Longer than any option.
-        Value::Blob(_) => "",
+        Value::Blob(_) => None,
     };
+    let Some(question) = question else { return Ok(answer.clone()) };
+    if question.options.is_empty() {
+        // An unset variable of a shell is no answer, and an answer counts for good.
+        return match text {
+            Some(text) if text.trim().is_empty() => Err(Refusal::EmptyAnswer(ask.agent.clone())),
+            _ => Ok(answer.clone()),
+        };
+    }
+    let text = text.unwrap_or_default();
     match question.option(text) {
         Some(option) => Ok(Value::Inline(option.to_owned())),
         None => Err(Refusal::NotAnOption {

@@ -4,6 +4,7 @@
 //! environment variables, journal lines and command lines. Reading one from a file refuses a name
 //! that could lead to another directory.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -205,6 +206,13 @@ impl AgentId {
             if c.is_ascii_lowercase() { c } else { '_' }
         });
         Self::new(format!("{self}_{}{n}", abbreviation.collect::<String>()))
+    }
+
+    /// Returns whether a set contains one of its workers, or of their workers.
+    pub fn has_descendant_in(&self, agents: &BTreeSet<Self>) -> bool {
+        let below = self.descendants();
+        let first = agents.range(below.clone()..).next();
+        first.is_some_and(|id| id.as_str().starts_with(below.as_str()))
     }
 
     /// Returns the beginning of the names of its workers, and of their workers.

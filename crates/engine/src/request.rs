@@ -43,6 +43,10 @@ pub type Known<'a> = &'a dyn Fn(&Settings) -> Backends;
 /// it.
 const MOST_EXIT_POLLS: u32 = 600;
 
+/// The most tries for the lock of a run that another process is just about to own: two seconds at
+/// [`POLL_INTERVAL`].
+const MOST_LOCK_TRIES: u32 = 40;
+
 /// The answer to a stop request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StopOutcome {
@@ -85,8 +89,7 @@ pub async fn stop(
     backends: Known<'_>,
 ) -> Result<StopOutcome, RequestError> {
     let key = stop_key(mode);
-    // 40 tries at 50 ms: two seconds for another process that is just becoming the owner.
-    let (mut tries, never) = (40, Takeover::Never);
+    let (mut tries, never) = (MOST_LOCK_TRIES, Takeover::Never);
     loop {
         check_here(project, run)?;
         match owner(project, run)? {
@@ -156,7 +159,9 @@ pub async fn cancel_agent(
         input: &input,
         key: &key,
         check: &|run| check_cancellation(run, agent),
-        is_done: &|run| !run.agents.contains_key(agent),
+        is_done: &|run| {
+            !run.agents.contains_key(agent) && !agent.has_descendant_in(&run.cancelling)
+        },
     };
     deliver(project, run, delivery, backends).await
 }
@@ -189,10 +194,15 @@ pub async fn answer(
         by: by.to_owned(),
         key: key.clone(),
     };
+    // The inbox has this limit, and an answer without an owner should have the same.
+    let length = serde_json::to_vec(&input).expect("a request is plain data").len();
+    if length as u64 > inbox::MAX_REQUEST_BYTES {
+        return Ok(Some(Refusal::LongAnswer(ask.agent.clone())));
+    }
     let delivery = Delivery {
         input: &input,
         key: &key,
-        check: &|run| check_answer(run, ask, &value),
+        check: &|run| check_answer(run, ask, &value, clock::now()),
         is_done: &|_| true,
     };
     deliver(project, run, delivery, backends).await
@@ -217,6 +227,7 @@ async fn deliver(
     backends: Known<'_>,
 ) -> Result<Option<Refusal>, RequestError> {
     let Delivery { input, key, check, is_done } = delivery;
+    let mut tries = MOST_LOCK_TRIES;
     loop {
         check_here(project, run)?;
         let seen = inspect(project, run)?.head.run;
@@ -229,12 +240,19 @@ async fn deliver(
             return Ok(Some(refusal));
         }
         if owner(project, run)?.is_none() {
-            return record_without_owner(project, run, input, backends).await;
+            match record_without_owner(project, run, input, backends).await {
+                // Another process has just become the owner. The next round asks that owner.
+                Err(RequestError::Own(OwnError::Lock(lock::Error::Held { .. }))) if tries > 0 => {
+                    tries -= 1;
+                    tokio::time::sleep(POLL_INTERVAL).await;
+                    continue;
+                }
+                recorded => return recorded,
+            }
         }
         let waited = ask_owner_for(project, run, delivery).await;
-        if !matches!(waited, Err(RequestError::Suspended(_))) {
-            inbox(project, run).remove(key).ok();
-        }
+        // Also of a suspended owner: the user reads that the request has failed.
+        inbox(project, run).remove(key).ok();
         if waited? {
             return Ok(None);
         }

@@ -39,6 +39,8 @@ pub struct RunningProcess {
     output: ProcessOutput,
     tail: OutputTail,
     last_output: Instant,
+    /// Whether a child kept stdout open for the whole grace period.
+    held_open: bool,
     ended: bool,
 }
 
@@ -52,6 +54,8 @@ pub struct FinishedProcess {
     pub stderr: String,
     /// The same with that white space.
     pub whole_stderr: String,
+    /// Whether a child kept stdout open after the exit, until it was ended.
+    pub held_open: bool,
     /// Processes that could not be ended.
     pub survivors: Vec<Identity>,
 }
@@ -122,6 +126,7 @@ impl RunningProcess {
             output: ProcessOutput::default(),
             tail: OutputTail::default(),
             last_output: now,
+            held_open: false,
             ended: false,
             child,
         }
@@ -160,7 +165,8 @@ impl RunningProcess {
         self.ended = true;
         let (text, invalid_utf8) = std::mem::take(&mut self.output).finish();
         let (stderr, whole_stderr) = (self.tail.text(), self.tail.whole_text());
-        FinishedProcess { end, text, invalid_utf8, stderr, whole_stderr, survivors }
+        let held_open = self.held_open;
+        FinishedProcess { end, text, invalid_utf8, stderr, whole_stderr, held_open, survivors }
     }
 
     async fn next(
@@ -202,7 +208,10 @@ impl RunningProcess {
             Next::Due(Due::Clock(clock, after)) => {
                 Some(exited.unwrap_or(ProcessEnd::TimedOut { clock, after }))
             }
-            Next::Due(Due::GraceOver) => exited,
+            Next::Due(Due::GraceOver) => {
+                self.held_open = true;
+                exited
+            }
             Next::Exited(Ok(status)) => {
                 self.exit = Some((Instant::now(), status));
                 self.tree.note_leader_reaped();

@@ -54,6 +54,7 @@ fn spoken(text: &str) -> ScriptEnd {
         text: text.into(),
         invalid_utf8: false,
         stderr: String::new(),
+        held_open: false,
         survivors: Vec::new(),
     })
 }
@@ -109,6 +110,7 @@ async fn failure_includes_the_end_of_stderr() {
             text: "a\u{fffd}b".into(),
             invalid_utf8: true,
             stderr: "note".into(),
+            held_open: false,
             survivors: Vec::new(),
         }),
     )

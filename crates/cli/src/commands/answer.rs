@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 
 use jiff::tz::TimeZone;
+use raymond_core::decide::Refusal;
 use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::{Event, Record};
 use raymond_core::time::Timestamp;
@@ -26,7 +27,7 @@ use crate::failure::{Failure, LOCKED};
 use crate::local_time::time_at;
 use crate::runs::Examined;
 use crate::status_summary::StatusSummary;
-use crate::{backends, json as shapes, runs, suspended_owner};
+use crate::{backends, json as shapes, next_command, runs, suspended_owner};
 
 use super::resume::{self, ResumeOptions};
 use super::{print_json, print_text};
@@ -112,7 +113,11 @@ fn print_questions(
         for (agent, open) in &all {
             let question = &open.question;
             let run = &seen.head.run.id;
-            let until = open.due().map(|due| format!(" · until {}", time_at(due, now, &zone)));
+            let is_over = open.due().is_some_and(|due| due < now);
+            let until = open.due().map(|due| match is_over {
+                true => " · its time is up".to_owned(),
+                false => format!(" · until {}", time_at(due, now, &zone)),
+            });
             let asked =
                 observe::load(&blobs, &question.text).unwrap_or_else(|_| preview(&question.text));
             let options = options_words(&question.options);
@@ -123,10 +128,12 @@ fn print_questions(
             if !options.is_empty() {
                 writeln!(text, " {options}").ok();
             }
-            let answer = question.options.first().map_or("TEXT", String::as_str);
-            let answer = raymond_core::text::quoted(answer);
+            let answer = next_command::first_answer(&question.options);
             let which = if several { format!(" --agent {agent}") } else { String::new() };
-            writeln!(text, "  → raymond answer {run} {answer}{which}").ok();
+            match is_over {
+                true => writeln!(text, "  → raymond resume {run}").ok(),
+                false => writeln!(text, "  → raymond answer {run} {answer}{which}").ok(),
+            };
         }
     }
     if text.is_empty() {
@@ -162,7 +169,7 @@ fn give(
     if let Some(refusal) = refused {
         // Another user may have answered meanwhile.
         return Err(earlier_answer(&runs::look(project, run)?, &agent)
-            .unwrap_or_else(|| Failure::usage(refusal.to_string())));
+            .unwrap_or_else(|| refused_answer(run, &refusal)));
     }
     let now = runs::look(project, run)?;
     let recorded = last_answer(&now, &agent).map_or_else(|| text.to_owned(), |last| last.text);
@@ -175,13 +182,29 @@ fn give(
             Waiting::Person | Waiting::Time(_) | Waiting::Retry(_) | Waiting::Quota(_),
             OwnerState::Gone,
         ) => {
-            resume::resume_run(project, run, &ResumeOptions::from_answer(flags, &Layer::default()))
+            let unchanged = Layer::default();
+            let options = ResumeOptions::from_answer(flags, &unchanged);
+            match resume::resume_run(project, run, &options) {
+                // Another process continues the run, with this answer.
+                Err(failure) if failure.code == LOCKED => Ok(0),
+                resumed => resumed,
+            }
         }
         _ => {
             let summary = StatusSummary::seen(project, &now);
             crate::say!("to continue: {}", summary.advice());
             Ok(0)
         }
+    }
+}
+
+fn refused_answer(run: &RunId, refusal: &Refusal) -> Failure {
+    let failure = Failure::usage(refusal.to_string());
+    match refusal {
+        Refusal::QuestionExpired(_) => {
+            failure.hint(format!("raymond resume {run} continues without an answer"))
+        }
+        _ => failure,
     }
 }
 

@@ -15,7 +15,7 @@ use raymond_core::ids::RunId;
 use raymond_core::run::{Event, Record};
 use raymond_core::time::Timestamp;
 use raymond_core::view::Status;
-use raymond_engine::inspect::inspect;
+use raymond_engine::inspect::{inspect, owner};
 use raymond_engine::project::Project;
 use raymond_engine::{clock, fold};
 use raymond_store::Journal;
@@ -26,7 +26,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::args::{BackgroundFlags, OutputFlags};
 use crate::command_line;
 use crate::exit_code;
-use crate::failure::{ENVIRONMENT, Failure};
+use crate::failure::{ENVIRONMENT, Failure, LOCKED, USAGE};
 use crate::interrupts::{self, SignalOwner};
 use crate::runs;
 
@@ -94,7 +94,8 @@ pub(crate) fn start(
     // `console.log` may contain output of earlier starts, which must not be printed again.
     let log_length = length(&log);
     // The time is read before the process starts: its first record must not look older.
-    let mut watcher = StartWatcher { project, run, since: clock::now(), cursor: None };
+    let mut watcher =
+        StartWatcher { project, run, since: clock::now(), cursor: None, started: false };
     let (ended, interrupted) = runtime.block_on(async {
         let mut detached =
             process::detach(&background(run, &log, stdin)?).map_err(start_failure)?;
@@ -161,6 +162,8 @@ struct StartWatcher<'p> {
     /// Ignores records of earlier starts.
     since: Timestamp,
     cursor: Option<Cursor>,
+    /// Whether the start is recorded, perhaps by another process.
+    started: bool,
 }
 
 impl StartWatcher<'_> {
@@ -176,16 +179,23 @@ impl StartWatcher<'_> {
             };
             // The process may have started the run and ended since the last read, so the journal
             // decides.
-            if self.has_started() {
-                return Ok(None);
-            }
-            if ended.is_some() {
-                return Ok(ended);
+            self.started |= self.sees_start();
+            match ended {
+                // Another process started the run at the same time.
+                Some(status) if is_refusal(status) => return Ok(Some(status)),
+                Some(status) => return Ok((!self.started).then_some(status)),
+                None if self.started && self.is_owner(detached) => return Ok(None),
+                None => {}
             }
         }
     }
 
-    fn has_started(&mut self) -> bool {
+    fn is_owner(&self, detached: &Detached) -> bool {
+        let owner = owner(self.project, self.run).ok().flatten();
+        owner.is_some_and(|owner| u32::try_from(detached.id()) == Ok(owner.process.pid))
+    }
+
+    fn sees_start(&mut self) -> bool {
         let is_start =
             |event: &Event| matches!(event, Event::RunStarted(_) | Event::RunResumed { .. });
         let events =
@@ -226,6 +236,11 @@ pub(super) fn log_since(log: &Path, start: u64) -> String {
         drop(read);
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Returns whether the process was refused, so that it started nothing.
+fn is_refusal(status: ExitStatus) -> bool {
+    [USAGE, LOCKED].contains(&code(status))
 }
 
 fn code(status: ExitStatus) -> u8 {

@@ -87,6 +87,8 @@ impl ResumeOptions<'_> {
         let asked = settings::layers_of_resume(config, self.setting_flags);
         settings::check_backend(&asked)?;
         let mut settings = settings::apply_config(run.settings.clone(), &asked)?;
+        // The start of the run decided whether its process stays.
+        settings.no_wait |= self.is_wake && run.settings.no_wait;
         // A journal without prices is older than this setting and uses the current ones. Otherwise
         // the run keeps its prices, because an agent could edit `raymond.toml`.
         if settings.prices.is_none() || self.prices == Prices::Current {
@@ -167,7 +169,8 @@ impl<'a> ResumeOptions<'a> {
             setting_flags,
             max_iterations: None,
             now: false,
-            is_wake: false,
+            // Another attempt of a failed agent costs money, and nobody asked for it.
+            is_wake: true,
             prices: Prices::Kept,
             drive_mode: DriveMode::of(&flags.background),
             handed_over: Vec::new(),

@@ -271,7 +271,13 @@ fn need(project: &Project, run: &RunId, interrupted: bool) -> Need {
         }
         // The status names one wait, but each agent has its own.
         Status::Waiting(waiting, OwnerState::Gone) if waiting != Waiting::Caller => {
-            seen.head.run.scheduler.timers.next().map_or(Need::Nothing, Need::At)
+            let run = &seen.head.run;
+            match run.scheduler.timers.next() {
+                // The process that recorded the answer ended before it continued the run.
+                _ if run.has_answered_agent() => Need::At(Timestamp(0)),
+                Some(due) => Need::At(due),
+                None => Need::Nothing,
+            }
         }
         // That costs money, so only a flag allows it.
         Status::Interrupted if interrupted => Need::At(Timestamp(0)),

@@ -206,6 +206,7 @@ fn footer(view: &RunView, scene: &Scene, columns: usize) -> String {
         (Course::Ahead, Interrupt::Stops) => Some("Ctrl-C stops"),
         (Course::Ahead, Interrupt::Leaves) => Some("Ctrl-C leaves it running"),
     };
+    let asks = view.agents().any(|(_, row)| row.question.is_some());
     let parts = [
         (Part::Money, Some(money)),
         (Part::Reserved, reserved),
@@ -214,6 +215,7 @@ fn footer(view: &RunView, scene: &Scene, columns: usize) -> String {
         (Part::Waiting, number(waiting, "waiting")),
         (Part::Age, Some(in_seconds(between(view.totals.driven_since, scene.now)))),
         (Part::Workers, workers),
+        (Part::Answer, asks.then(|| format!("to answer: raymond answer {}", view.run))),
         (Part::Interrupt, interrupt.map(str::to_owned)),
     ];
     // The first parts to omit: the others show how the run continues.
@@ -237,6 +239,8 @@ enum Part {
     /// The time since the start or the last resume.
     Age,
     Workers,
+    /// The command that answers a question.
+    Answer,
     /// The effect of Ctrl-C.
     Interrupt,
 }

@@ -24,6 +24,12 @@ pub enum Refusal {
         alternatives(options)
     )]
     NotAnOption { agent: AgentId, answer: String, options: Vec<String> },
+    #[error("could not answer `{0}`: the answer is empty")]
+    EmptyAnswer(AgentId),
+    #[error("could not answer `{0}`: the answer has more than 16 MiB as a JSON string")]
+    LongAnswer(AgentId),
+    #[error("could not answer `{0}`: the time of its question is up")]
+    QuestionExpired(AgentId),
     #[error("no live or failed agent has the name `{0}`")]
     NoSuchAgent(AgentId),
     /// Only a worker can be cancelled, and not a branch of a document of steps.

@@ -4,6 +4,8 @@
 //! Turns that are still in flight were adopted by the new owner and continue untouched. Whether the
 //! new settings are acceptable is checked before, in [`super::backend_change`].
 
+use std::collections::BTreeSet;
+
 use crate::agent::{Agent, AgentStatus, Asking};
 use crate::budget::Micros;
 use crate::failure::AgentFailure;
@@ -16,6 +18,7 @@ use crate::time::Timestamp;
 use crate::workflow::Definition;
 
 use super::settle;
+use crate::run::Group;
 use crate::run::decision::Decision;
 use crate::run::effect::in_flight;
 use crate::run::event::Event;
@@ -49,6 +52,7 @@ pub(super) fn resume(
         }
     }
     alarm::wake_due(&mut decision);
+    let timed_out: BTreeSet<AgentId> = decision.events.iter().filter_map(wait_over).collect();
     waking::restart_after_clock_change(&mut decision);
     let mut agents: Vec<&Agent> = reopened.agents.values().collect();
     // `agents` is ordered by name, but the queue must be ordered by age.
@@ -56,7 +60,12 @@ pub(super) fn resume(
     // Counted before the loop, because the first revived agent that forks must see the room that
     // the later ones need.
     let workers = agents.iter().filter(|agent| agent.id != AgentId::main());
-    let is_revived = |agent: &Agent| !is_wake && is_revived(run, agent);
+    // The parent of such a worker receives the failure as soon as the other workers have left.
+    let is_handed = |agent: &Agent| {
+        let group = group_of(run, agent);
+        group.is_some_and(|(parent, group)| group.over.is_some() || timed_out.contains(parent))
+    };
+    let is_revived = |agent: &Agent| !is_wake && !is_handed(agent) && is_revived(run, agent);
     let revived = workers.filter(|agent| is_revived(agent)).count();
     decision.new_workers = u32::try_from(revived).unwrap_or(u32::MAX);
     for agent in agents {
@@ -130,8 +139,6 @@ fn is_revived(run: &Run, agent: &Agent) -> bool {
         | AgentStatus::Joining(_)
         | AgentStatus::Asking(_)
         | AgentStatus::Cancelling(_) => false,
-        // Its parent receives the failure as soon as the other workers have left.
-        AgentStatus::Failed { .. } if is_in_a_group_that_is_over(run, agent) => false,
         AgentStatus::Failed {
             failure: AgentFailure::Crashes { .. } | AgentFailure::Stalled { .. },
             ..
@@ -142,9 +149,19 @@ fn is_revived(run: &Run, agent: &Agent) -> bool {
     }
 }
 
-fn is_in_a_group_that_is_over(run: &Run, agent: &Agent) -> bool {
-    let group = agent.parent.as_ref().and_then(|parent| run.groups.get(parent));
-    group.is_some_and(|group| group.over.is_some() && group.members.contains_key(&agent.id))
+/// Returns the group that waits for an agent, and its parent.
+fn group_of<'r>(run: &'r Run, agent: &'r Agent) -> Option<(&'r AgentId, &'r Group)> {
+    let parent = agent.parent.as_ref()?;
+    let group = run.groups.get(parent)?;
+    group.members.contains_key(&agent.id).then_some((parent, group))
+}
+
+/// Returns the parent whose wait this event ends.
+fn wait_over(event: &Event) -> Option<AgentId> {
+    match event {
+        Event::WaitOver { agent, .. } => Some(agent.clone()),
+        _ => None,
+    }
 }
 
 /// Queues an interrupted turn again. A retry that is further ahead than any backoff is due at once,

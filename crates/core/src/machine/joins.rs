@@ -9,15 +9,16 @@ use crate::ids::AgentId;
 use crate::protocol::{Need, Tag};
 use crate::run::decision::Decision;
 use crate::run::event::Event;
-use crate::run::{Group, WaitEnd};
+use crate::run::{Group, Run, WaitEnd};
 
 use super::waking;
 
 /// Continues the waits for workers and the cancellations that need no input.
 pub(crate) fn advance(mut decision: Decision<'_>) -> Option<Vec<Event>> {
     let run = decision.run;
-    for agent in &run.cancelling {
-        if !run.scheduler.in_flight.contains(agent)
+    // The deepest first: the name of a worker follows the name of its parent.
+    for agent in run.cancelling.iter().rev() {
+        if !is_busy(run, agent)
             && let Some(AgentStatus::Cancelling(why)) = run.agents.get(agent).map(Agent::status)
         {
             let (agent, why) = (agent.clone(), why.clone());
@@ -38,7 +39,7 @@ pub(crate) fn advance(mut decision: Decision<'_>) -> Option<Vec<Event>> {
             if let Some(end) = end(group, &kept.tags) {
                 close(&mut decision, parent, group, end);
             }
-        } else if group.left == 0 {
+        } else if group.left == 0 && !parent.has_descendant_in(&run.cancelling) {
             waking::wake(&mut decision, parent);
         }
     }
@@ -98,23 +99,27 @@ fn close(decision: &mut Decision<'_>, parent: &AgentId, group: &Group, end: Wait
     }
 }
 
-/// Cancels an agent with its workers, the deepest first. An agent without a turn in flight leaves
-/// at once.
+/// Returns whether an agent or one of its workers has a turn in flight.
+fn is_busy(run: &Run, agent: &AgentId) -> bool {
+    let in_flight = &run.scheduler.in_flight;
+    in_flight.contains(agent) || agent.has_descendant_in(in_flight)
+}
+
+/// Cancels an agent with its workers, the deepest first. A failed agent leaves at once, and so does
+/// a live one if neither it nor one of its workers has a turn in flight.
 pub(crate) fn cancel(decision: &mut Decision<'_>, agent: &AgentId, why: &CancelReason) {
     let run = decision.run;
     let below = agent.descendants();
     let later = run.agents.range(below.clone()..).map(|(id, _)| id);
     let workers: Vec<&AgentId> =
         later.take_while(|id| id.as_str().starts_with(below.as_str())).collect();
-    // The name of a worker follows the name of its parent, so the reverse order is the deepest
-    // first.
     for id in workers.into_iter().rev().chain([agent]) {
-        let is_in_flight = run.scheduler.in_flight.contains(id);
         if !decision.cancelled.insert(id.clone()) || run.cancelling.contains(id) {
             continue;
         }
         let (agent, why) = (id.clone(), why.clone());
-        decision.push(if is_in_flight {
+        let is_live = run.agents.get(id).is_some_and(Agent::is_live);
+        decision.push(if is_live && is_busy(run, id) {
             Event::AgentCancelling { agent, why }
         } else {
             Event::AgentCancelled { agent, why }

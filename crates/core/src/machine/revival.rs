@@ -6,15 +6,15 @@
 
 use crate::agent::{Agent, PendingTransition, Session, SessionPlan};
 use crate::ids::{BackendName, TurnId};
-use crate::protocol::{Fault, Notice};
+use crate::protocol::{Fault, Notice, Tag};
 use crate::run::decision::Decision;
 use crate::run::event::Event;
 use crate::run::warning::Warning;
 use crate::scheduler::{Lane, Prompt};
 
 use super::blocked::Blocked;
-use super::tags;
 use super::transition_context::TransitionContext;
+use super::{states, tags};
 
 /// Revives a failed agent at the visit that failed. A kept transition is decided again; otherwise
 /// the body is sent once more, after a notice.
@@ -26,6 +26,11 @@ pub(crate) fn revive(decision: &mut Decision<'_>, agent: &Agent, kept: Option<&P
     let context = TransitionContext::of(agent, &kept.directories);
     match tags::take(decision, context, &kept.tags) {
         Ok(()) => {}
+        Err(Blocked::Fault(fault)) if is_irreplaceable(decision, agent, kept) => {
+            let failure = states::unusable(decision, agent, fault, "");
+            let (agent, kept) = (agent.id.clone(), Some(kept.clone()));
+            decision.push(Event::AgentFailed { agent, failure, kept });
+        }
         Err(Blocked::Fault(fault)) => refused(decision, agent, fault),
         Err(Blocked::Failed(failure)) => {
             // Kept again, so that the next resume need not pay for the message either.
@@ -37,6 +42,21 @@ pub(crate) fn revive(decision: &mut Decision<'_>, agent: &Agent, kept: Option<&P
             decision.push(Event::AgentHeld { agent, kept });
         }
     }
+}
+
+/// Returns whether another turn could not bring back what the transition carries: the answer of a
+/// person, or for an agent that cannot be reminded the results of its workers.
+pub(super) fn is_irreplaceable(
+    decision: &Decision<'_>,
+    agent: &Agent,
+    kept: &PendingTransition,
+) -> bool {
+    let repeats = lane_of(decision, agent) == Lane::Script || decision.run.settings.reminders == 0;
+    kept.tags.iter().any(|tag| match tag {
+        Tag::Answered { .. } => true,
+        Tag::Gather { .. } => repeats,
+        _ => false,
+    })
 }
 
 /// Handles a kept transition that the edited workflow forbids: reminds the agent if it can be

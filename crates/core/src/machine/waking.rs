@@ -64,7 +64,10 @@ pub(super) fn take_kept(decision: &mut Decision<'_>, agent: &Agent, kept: &Pendi
 /// Reminds the agent of a prompt, or fails a script, whose transition is no longer possible.
 fn refused(decision: &mut Decision<'_>, agent: &Agent, kept: &PendingTransition, fault: Fault) {
     let is_script = revival::lane_of(decision, agent) == Lane::Script;
-    if is_script || agent.visit.reminders >= decision.run.settings.reminders {
+    if is_script
+        || agent.visit.reminders >= decision.run.settings.reminders
+        || revival::is_irreplaceable(decision, agent, kept)
+    {
         // Kept, because another edit may bring the target back.
         let (failure, kept) = (states::unusable(decision, agent, fault, ""), Some(kept.clone()));
         decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept });

@@ -14,7 +14,7 @@ use crate::budget::{Basis, Charge, Micros};
 use crate::crayfish::StepEvent;
 use crate::few::Few;
 use crate::ids::{AgentId, BackendName, SessionId, StateName, TurnId};
-use crate::protocol::{Need, ResultStatus};
+use crate::protocol::{Need, ResultStatus, TagName};
 use crate::scheduler::{Lane, Timer, Turn, TurnPhase};
 use crate::value::Value;
 
@@ -166,9 +166,13 @@ pub fn apply(run: &mut Run, event: &Event) {
                 agent.visit.reminders = *reminder;
             }
         }
-        Event::Moved { agent: id, stack, session, cwd, model, model_of, forks, .. } => {
+        Event::Moved { agent: id, tag, stack, session, cwd, model, model_of, forks, .. } => {
             unhold(run, id);
             unpark(run, id);
+            // The results are for a `goto` only; the agent has decided against it.
+            if *tag != TagName::Goto {
+                run.groups.remove(id);
+            }
             if let Some(agent) = run.agents.get_mut(id) {
                 restack(&mut agent.stack, &mut agent.holder, stack);
                 agent.session = session.clone();

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{Agent, AgentStatus, EndedAgent};
+use crate::agent::{Agent, AgentStatus, Asking, EndedAgent};
 use crate::budget::Micros;
 use crate::failure::AgentFailure;
 use crate::ids::{AgentId, Nonce, RunId, StateName};
@@ -158,6 +158,14 @@ impl Run {
     }
 
     /// Returns the result of `main`, or the reason for which it ended as failed.
+    /// Returns whether an agent has the answer to its question and has not continued yet.
+    pub fn has_answered_agent(&self) -> bool {
+        let is_answered = |agent: &Agent| {
+            matches!(agent.status, AgentStatus::Asking(Asking { answer: Some(_), .. }))
+        };
+        self.agents.values().any(is_answered)
+    }
+
     pub fn main_result(&self) -> Option<&Value> {
         let main = AgentId::main();
         self.results().find(|(agent, _)| **agent == main).map(|(_, result)| result)

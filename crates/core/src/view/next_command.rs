@@ -15,7 +15,7 @@ use crate::time::Span;
 
 use super::backend_labels::is_rehearsed;
 use super::denied::Denied;
-use super::status::{OwnerState, Status, Waiting};
+use super::status::{OwnerState, Status};
 
 /// The next command for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +80,12 @@ pub enum States {
 /// Returns the next command for a run with this status; every status has one.
 pub fn next_command(run: &Run, status: Status, states: States) -> NextCommand {
     match status {
-        Status::Waiting(Waiting::Person, _) if let Some(command) = answer(run) => command,
+        Status::Running | Status::Waiting(..)
+            if !matches!(run.phase, Phase::Stopping(_))
+                && let Some(command) = answer(run) =>
+        {
+            command
+        }
         Status::Running | Status::Waiting(_, OwnerState::Alive) => NextCommand::Wait,
         Status::Completed => NextCommand::Show,
         // A resume would only repeat the state that gave up.

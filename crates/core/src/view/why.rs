@@ -142,7 +142,7 @@ impl From<String> for Cause {
 pub fn why(run: &Run, ledger: &Ledger, status: Status, time: TimeFormat) -> Cause {
     let naming = ledger.naming();
     let text = match status {
-        Status::Running => running(run, naming),
+        Status::Running => running(run, naming) + &also_asks(run, time),
         Status::Waiting(waiting, _) => waits(run, waiting, naming, time),
         Status::Completed => completed(run, ledger),
         Status::Failed => return failed(run, naming),
@@ -255,7 +255,7 @@ fn waits(run: &Run, waiting: Waiting, naming: BackendLabels, time: TimeFormat) -
         ) => false,
     };
     let hold = run.scheduler.holds.iter().find(|(_, hold)| wanted(hold));
-    match (waiting, hold) {
+    let words = match (waiting, hold) {
         (Waiting::Retry(_), _) => match run.scheduler.timers.retries().next() {
             Some((until, agent)) => {
                 let backend = run.scheduler.turns.get(agent).and_then(|turn| turn.lane.backend());
@@ -275,10 +275,17 @@ fn waits(run: &Run, waiting: Waiting, naming: BackendLabels, time: TimeFormat) -
         (Waiting::Environment, None) => {
             "a resource of the machine was missing, such as disk space".to_owned()
         }
-        (Waiting::Person, None) => asks(run, time),
+        (Waiting::Person, None) => return asks(run, time),
         (Waiting::Caller, None) => owed(run),
         (Waiting::Quota(_), None) => "a usage limit was reached".to_owned(),
-    }
+    };
+    words + &also_asks(run, time)
+}
+
+/// Names the open question while other agents work or wait for something else.
+fn also_asks(run: &Run, time: TimeFormat) -> String {
+    let is_asked = run.scheduler.asks.keys().any(|ask| asking(run, ask).is_some());
+    if is_asked { format!("; {}", asks(run, time)) } else { String::new() }
 }
 
 /// Names the question that is open for the longest time, and counts the others.
@@ -286,7 +293,9 @@ fn asks(run: &Run, time: TimeFormat) -> String {
     let mut open: Vec<&Asking> =
         run.scheduler.asks.keys().filter_map(|ask| asking(run, ask)).collect();
     open.sort_by_key(|asking| asking.at);
-    let Some(first) = open.first() else { return "a question is open".to_owned() };
+    let Some(first) = open.first() else {
+        return "an agent can continue with its answer".to_owned();
+    };
     let question = first.kept.question();
     let text = question.map(|asked| preview(&asked.text)).unwrap_or_default();
     let options = question.map(|asked| options_words(&asked.options)).unwrap_or_default();

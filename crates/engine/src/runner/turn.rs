@@ -297,6 +297,11 @@ fn script_outcome(
     if spoken.invalid_utf8 {
         finished.warnings.push(Warning::InvalidUtf8);
     }
+    if spoken.held_open && spoken.survivors.is_empty() {
+        let message = "a process that the script left behind kept its output open; it was ended \
+                       after 10 seconds";
+        finished.warnings.push(Warning::Other { message: message.to_owned() });
+    }
     for survivor in spoken.survivors {
         let message = format!("a child of the script could not be ended: {survivor:?}");
         finished.warnings.push(Warning::Other { message });

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::play::{Play, usd, workflow};
 use crate::agent::WorkerEnd;
 use crate::decide::{Refusal, decide};
-use crate::run::stop::StopMode;
+use crate::run::stop::{Interruption, StopMode};
 use crate::run::{Ending, Input, Phase, Settings};
 use crate::time::Span;
 
@@ -472,4 +472,127 @@ fn only_workers_can_be_cancelled() {
     play.stop(StopMode::Cancel);
     play.halt();
     assert_eq!(refused(&play, "main_w2"), Refusal::Ended(Ending::Cancelled));
+}
+
+#[test]
+fn wait_is_not_over_while_a_worker_of_a_worker_works() {
+    let mut play = joining(r#"<goto wait="any">M</goto>"#);
+    play.says("main_w1", r#"<fork>W</fork><goto wait="all">W</goto>"#);
+    // The parked worker waits for its own worker, whose client still runs.
+    assert_snapshot!(play.says("main_w2", "<result>r-b</result>"), @r#"
+    settle main_w2.1.1 #1: fresh
+    main_w2 ends: "r-b"
+    the wait of main is over: Met
+    end main_w1_w1: enough workers ended
+    end main_w1: enough workers ended
+    "#);
+    assert_snapshot!(play.stumbles("main_w1_w1"), @"
+    interrupted main_w1_w1.1.1 #1 by Stop, 0 crashes
+    cancel main_w1_w1: enough workers ended
+    cancel main_w1: enough workers ended
+    main goto: at main.1.1, forks 2
+    main enters M.md (1) as visit 2
+    queue main.2.1 at 4 for claude: resume main.1.1
+    hand the list to main
+    start main.2.1 #1 with $9.90: resume main.1.1
+    ");
+    assert_eq!(handed(&play), ["main_w1 cancelled", r#"main_w2 Inline("r-b")"#]);
+}
+
+#[test]
+fn workers_of_a_cancelled_failed_worker_end_first() {
+    let mut play = joining(r#"<goto wait="all">M</goto>"#);
+    play.says("main_w1", r#"<fork next="W">W</fork>"#);
+    play.says("main_w1", "no tag");
+    play.says("main_w2", "<result>r-b</result>");
+    let key = "k".to_owned();
+    let cancel = Input::CancelAgent { agent: "main_w1".into(), by: "ada".to_owned(), key };
+    assert_snapshot!(play.feed(vec![cancel]), @"
+    ada cancels main_w1
+    end main_w1_w1: requested by ada
+    cancel main_w1: requested by ada
+    the wait of main is over: Met
+    ");
+    assert_snapshot!(play.stumbles("main_w1_w1"), @"
+    interrupted main_w1_w1.1.1 #1 by Stop, 0 crashes
+    cancel main_w1_w1: requested by ada
+    main goto: at main.1.1, forks 2
+    main enters M.md (1) as visit 2
+    queue main.2.1 at 5 for claude: resume main.1.1
+    hand the list to main
+    start main.2.1 #1 with $9.90: resume main.1.1
+    ");
+}
+
+#[test]
+fn resume_revives_no_worker_whose_wait_timed_out_meanwhile() {
+    let mut play = joining(r#"<goto wait="done" timeout="3s" then="LATE">M</goto>"#);
+    play.says("main_w1", "no tag");
+    let mut inputs = play.interruptions(Interruption::Crash, true);
+    inputs.push(play.resume_input());
+    play.at = play.at + Span::minutes(1);
+    assert_snapshot!(play.feed(inputs), @"
+    interrupted main_w2.1.1 #1 by Crash, 0 crashes
+    resumed
+    the wait of main is over: TimedOut
+    cancel main_w2: the wait timed out
+    main goto: at main.1.1, forks 2
+    main enters LATE.md (1) as visit 2
+    queue main.2.1 at 3 for claude: resume main.1.1
+    hand the list to main, failed main_w1
+    start main.2.1 #1 with $9.90: resume main.1.1
+    ");
+    assert_eq!(play.agent("main").visit.location.to_string(), "LATE.md");
+}
+
+#[test]
+fn results_of_a_refused_wait_reach_no_later_state() {
+    let mut play = joining(r#"<goto wait="all">M</goto>"#);
+    play.says("main_w1", "<result>r-a</result>");
+    let edited = |policy: &str| {
+        let front =
+            format!("---\nallowed_transitions: [{policy}, {{ tag: fork, target: W }}]\n---\na");
+        workflow(&[("A.md", &front), ("LATE.md", "late"), ("M.md", "m"), ("W.sh", "w")])
+    };
+    play.stop(StopMode::Now);
+    play.halt();
+    play.adopt(edited("{ tag: reset, target: M }"));
+    play.resume();
+    play.says("main_w2", "<result>r-b</result>");
+    play.says("main", "<reset>M</reset>");
+    assert_snapshot!(play.says("main", "<goto input=\"mine\">LATE</goto>"), @r#"
+    settle main.2.1 #1 $0.10: at main.2.1
+    main goto: at main.2.1, forks 2
+    main enters LATE.md (1) as visit 3 with "mine"
+    queue main.3.1 at 6 for claude: resume main.2.1
+    start main.3.1 #1 with $9.70: resume main.2.1
+    "#);
+    assert_eq!(handed(&play), [""; 0]);
+}
+
+#[test]
+fn script_keeps_a_wait_that_an_edit_refuses() {
+    let states =
+        |last: &str| workflow(&[("A.md", "a"), ("M.md", last), ("S.sh", "s"), ("W.sh", "w")]);
+    let mut play = Play::new(states("m")).started();
+    play.says("main", "<goto>S</goto>");
+    play.says("main", r#"<fork>W</fork><goto wait="all">M</goto>"#);
+    play.stop(StopMode::Now);
+    play.halt();
+    play.adopt(states("---\nbackend: codex\n---\nm"));
+    play.resume();
+    play.says("main_w1", "<result>dear</result>");
+    assert_snapshot!(play.scene(), @"
+    Ended(Failed): $0.10 spent
+    main at S.sh: failed: <goto>: M.md is answered by codex, but the conversation belongs to claude: enter it by <reset>, <function> or <fork>, or name a state that claude answers
+    ");
+    assert_snapshot!(play.resume(), @"
+    resumed
+    revive main
+    main fails: <goto>: M.md is answered by codex, but the conversation belongs to claude: enter it by <reset>, <function> or <fork>, or name a state that claude answers, kept
+    ended: Failed
+    ");
+    play.adopt(states("m"));
+    play.resume();
+    assert_eq!(handed(&play), [r#"main_w1 Inline("dear")"#]);
 }

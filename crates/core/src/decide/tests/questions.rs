@@ -220,5 +220,48 @@ fn replies_answer_at_once() {
     "#);
     let open = answer(&play, "no", "k");
     play.feed(vec![open]);
+    play.resume();
     assert_eq!(play.agent("main").visit.input, Some(Value::from("no")));
+}
+
+#[test]
+fn answer_is_kept_if_an_edit_forbids_its_transition() {
+    let edited = |tags: &str| {
+        let front = format!("---\nallowed_tags: [{tags}]\n---\na");
+        workflow(&[("A.md", &front), ("D.md", "d"), ("E.md", "e"), ("W.sh", "w")])
+    };
+    let mut play = asking("");
+    let yes = answer(&play, "yes", "k");
+    play.feed(vec![yes]);
+    play.adopt(edited("goto, result"));
+    assert_snapshot!(play.resume(), @"
+    resumed
+    main fails: <ask> is not allowed here; write <goto>STATE</goto> or <result>YOUR RESULT</result>, kept
+    ended: Failed
+    ");
+    // The next edit brings it back.
+    play.adopt(edited("ask, goto"));
+    assert_snapshot!(play.resume(), @r#"
+    resumed
+    revive main
+    main ask: at main.1.1
+    main enters D.md (1) as visit 2 with "yes"
+    queue main.2.1 at 1 for claude: resume main.1.1
+    start main.2.1 #1 with $9.90: resume main.1.1
+    "#);
+    assert_eq!(play.agent("main").visit.input, Some(Value::from("yes")));
+}
+
+#[test]
+fn late_and_empty_answers_are_refused() {
+    let mut play = asking(" timeout=\"1m\" then=\"E\"");
+    let refusal = |play: &Play, text: &str| {
+        decide(&play.run, &play.definition, play.at, &answer(play, text, "k")).unwrap_err()
+    };
+    assert_eq!(refusal(&play, " \n"), Refusal::EmptyAnswer("main".into()));
+    play.stop(StopMode::Now);
+    play.at = play.at + Span::minutes(1);
+    assert!(decide(&play.run, &play.definition, play.at, &answer(&play, "yes", "k")).is_ok());
+    play.at = play.at + Span(1);
+    assert_eq!(refusal(&play, "yes"), Refusal::QuestionExpired("main".into()));
 }

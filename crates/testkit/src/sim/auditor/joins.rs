@@ -61,6 +61,10 @@ impl Joins {
                 must!(!twice, "{agent} is cancelled twice");
                 self.cancelling.remove(agent);
                 self.groups.remove(agent);
+                let below = agent.descendants();
+                let worker =
+                    self.cancelling.iter().find(|id| id.as_str().starts_with(below.as_str()));
+                must!(worker.is_none(), "{agent} leaves before its worker {worker:?}");
             }
             Event::TurnStarted { turn, .. } => {
                 let agent = &turn.agent;

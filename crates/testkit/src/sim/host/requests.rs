@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use raymond_core::agent::{AgentStatus, Asking};
+use raymond_core::decide::Refusal;
 use raymond_core::run::stop::{StopMode, StopOrigin};
 use raymond_core::run::{Input, Phase, Run};
 use raymond_engine::recovery;
@@ -187,10 +188,10 @@ fn answer(run: &Run) -> Option<Input> {
     })
 }
 
-/// Checks that an answer was accepted. The list is empty if the machine went down.
+/// Checks that an answer was accepted, or came too late. The list is empty if the machine went down.
 fn check_answered(verdicts: &Verdicts) -> Result<(), Violation> {
     match verdicts.as_slice() {
-        [] | [Ok(())] => Ok(()),
+        [] | [Ok(()) | Err(Refusal::QuestionExpired(_))] => Ok(()),
         other => Err(Violation(format!("an answer was refused: {other:?}"))),
     }
 }
