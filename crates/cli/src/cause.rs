@@ -7,11 +7,11 @@ use raymond_core::run::Run;
 use raymond_core::text::quoted;
 use raymond_core::view::{self, Cause, Hint, Ledger, States, Status};
 
-use crate::local_time::date_time;
+use crate::local_time::deadline;
 
 /// Returns the cause of a status in one sentence without a full stop.
 pub(crate) fn sentence(run: &Run, ledger: &Ledger, status: Status, states: States) -> String {
-    let Cause { text, hint, rest, others } = view::why(run, ledger, status, date_time);
+    let Cause { text, hint, rest, others } = view::why(run, ledger, status, deadline);
     let hint = hint.filter(|hint| is_open(hint, states));
     let hint = hint.map(|hint| format!(" ({})", hint_text(&hint, &run.id))).unwrap_or_default();
     format!("{text}{hint}{rest}{others}")
@@ -19,7 +19,7 @@ pub(crate) fn sentence(run: &Run, ledger: &Ledger, status: Status, states: State
 
 /// Returns the end of the sentence, which names at most ten other failed agents.
 pub(crate) fn others(run: &Run, ledger: &Ledger, status: Status) -> String {
-    view::why(run, ledger, status, date_time).others
+    view::why(run, ledger, status, deadline).others
 }
 
 /// Returns the edit without which a resume fails in the same way again.
@@ -64,6 +64,9 @@ fn hint_text(hint: &Hint, run: &RunId) -> String {
         Hint::FixScript { state } => format!("first fix {state} or what it needs"),
         Hint::FixPrompt { state } => {
             format!("first correct {state}; a resume pays for another turn of it")
+        }
+        Hint::AllowAsk { state } => {
+            format!("to let it ask, first add `ask` to the policy of {state}")
         }
         Hint::FixReply { state } => format!("first correct the reply for {state} in the replies"),
         Hint::FixStart => "first fix what could not start".to_owned(),

@@ -3,6 +3,7 @@
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use raymond_core::time::{Span, Timestamp};
+use raymond_engine::clock;
 
 use crate::sanitize::elapsed;
 
@@ -10,6 +11,18 @@ use crate::sanitize::elapsed;
 pub(crate) fn date_time(at: Timestamp) -> String {
     date_time_in(at, &TimeZone::system())
 }
+
+/// Formats a time like [`date_time`], with seconds if it is near: a wait of seconds that ends "at
+/// 14:05" looks as if it were over.
+pub(crate) fn deadline(at: Timestamp) -> String {
+    if between(clock::now(), at) < NEAR && clock::now() < at {
+        return zoned(at, &TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S %Z").to_string();
+    }
+    date_time(at)
+}
+
+/// Times that are nearer are shown with seconds.
+const NEAR: Span = Span::minutes(2);
 
 fn date_time_in(at: Timestamp, zone: &TimeZone) -> String {
     zoned(at, zone).strftime("%Y-%m-%d %H:%M %Z").to_string()
@@ -47,8 +60,7 @@ impl DayHeadings {
 /// Formats a time in the future: `14:05:32` if it is near, `14:05` if it is today, otherwise
 /// `Jan 31 09:00`.
 pub(crate) fn time_at(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
-    // A wait of seconds that ends "at 14:05" looks as if it were over.
-    let is_near = between(now, at) < Span::minutes(2);
+    let is_near = between(now, at) < NEAR;
     let (at, now) = (zoned(at, zone), zoned(now, zone));
     let shape = match (at.date() == now.date(), is_near) {
         (true, true) => "%H:%M:%S",

@@ -10,6 +10,7 @@ use jiff::tz::TimeZone;
 use raymond_core::decide::Refusal;
 use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::{Event, Record};
+use raymond_core::text::quoted;
 use raymond_core::time::Timestamp;
 use raymond_core::view::run_view::OpenQuestion;
 use raymond_core::view::words::{options_words, preview};
@@ -37,7 +38,10 @@ pub(crate) fn answer(flags: &AnswerFlags) -> Result<u8, Failure> {
     let Some(wanted) = flags.background.detached_as.as_ref().or(flags.run.as_ref()) else {
         return list(&project, flags);
     };
-    let run = runs::find(&project, wanted)?;
+    let run = runs::find(&project, wanted).map_err(|failure| match &flags.text {
+        None => without_run(&project, wanted, failure),
+        Some(_) => failure,
+    })?;
     // The background process of this command only continues the run.
     if flags.background.detached_as.is_some() {
         return resume::resume_run(
@@ -66,6 +70,11 @@ fn text_of(text: &str) -> Result<String, Failure> {
 
 /// Lists the questions of all runs.
 fn list(project: &Project, flags: &AnswerFlags) -> Result<u8, Failure> {
+    print_questions(project, &asking(project)?, flags)
+}
+
+/// Returns the runs with open questions.
+fn asking(project: &Project) -> Result<Vec<Inspection>, Failure> {
     let mut open = Vec::new();
     for run in project.runs()? {
         match runs::examine(project, &run) {
@@ -77,7 +86,19 @@ fn list(project: &Project, flags: &AnswerFlags) -> Result<u8, Failure> {
             | Examined::Lost => {}
         }
     }
-    print_questions(project, &open, flags)
+    Ok(open)
+}
+
+/// Suggests the run that asks, if the only word is probably an answer.
+fn without_run(project: &Project, answer: &str, failure: Failure) -> Failure {
+    let asking = asking(project).unwrap_or_default();
+    match asking.as_slice() {
+        [only] => {
+            let run = &only.head.run.id;
+            failure.hint(format!("did you mean `raymond answer {run} {}`?", quoted(answer)))
+        }
+        _ => failure,
+    }
 }
 
 /// Returns the open questions of a run, the oldest first.

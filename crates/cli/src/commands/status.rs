@@ -264,7 +264,9 @@ fn activity(view: &RunView, row: &AgentRow) -> String {
         // No process works, and the time at which an owner died is unknown: there is no duration.
         return format!("  {words}");
     }
-    if matches!(row.status(), RowStatus::Parked | RowStatus::Joining | RowStatus::Asking) {
+    if matches!(row.status(), RowStatus::Parked | RowStatus::Joining | RowStatus::Asking)
+        || matches!(activity, AgentActivity::Waiting(Wait::Retry(_) | Wait::Quota(..)))
+    {
         // The end of the wait says more than how long it has lasted.
         return format!("  {}", sanitized(&words));
     }

@@ -274,7 +274,7 @@ fn need(project: &Project, run: &RunId, interrupted: bool) -> Need {
             let run = &seen.head.run;
             match run.scheduler.timers.next() {
                 // The process that recorded the answer ended before it continued the run.
-                _ if run.has_answered_agent() => Need::At(Timestamp(0)),
+                _ if run.answered_agents() > 0 => Need::At(Timestamp(0)),
                 Some(due) => Need::At(due),
                 None => Need::Nothing,
             }

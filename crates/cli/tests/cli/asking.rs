@@ -275,3 +275,82 @@ fn edit_must_keep_the_states_of_a_question() {
         &["could not resume `r` with the edited workflow: `main` waits to enter `E.sh`, which no longer exists"],
     );
 }
+
+#[test]
+fn late_answer_is_refused() {
+    let project = asking(" timeout=\"1s\" then=\"E\"");
+    project.raymond("run wf --run-id r --no-wait --quiet").mentions(3, &[]);
+    until("the time is up", || project.raymond("answer").stdout.contains("its time is up"));
+    let why = project.raymond("why r");
+    assert!(why.stdout.ends_with("→ raymond resume r\n"), "{why:?}");
+    project.raymond("answer r yes").mentions(
+        2,
+        &[
+            "could not answer `main`: the time of its question is up",
+            "raymond resume r continues without an answer",
+        ],
+    );
+    project.raymond("resume r").prints("E:\n").mentions(0, &[]);
+}
+
+#[test]
+fn empty_answer_is_refused() {
+    let project = asking("");
+    project.raymond("run wf --run-id r --quiet").mentions(3, &[]);
+    for answer in ["", " \n"] {
+        let output = project.sends(answer, "answer r -");
+        output.mentions(2, &["could not answer `main`: the answer is empty"]);
+    }
+    // The only word is the answer, and the run is missing.
+    project.raymond("answer yes").mentions(2, &["did you mean `raymond answer r yes`?"]);
+    project.raymond("answer r yes").prints("yes\n");
+}
+
+#[test]
+fn question_is_shown_beside_running_workers() {
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<fork next=\"ASK\">W</fork>'"),
+        ("wf/W.sh", "until [ -e go ]; do sleep 0.05; done; echo '<result>w</result>'"),
+        ("wf/ASK.sh", "echo '<ask next=\"D\">ok?</ask>'"),
+        ("wf/D.sh", CAT),
+    ]);
+    project.raymond("run wf --run-id r -d --quiet").prints("r\n");
+    until("it asks", || !project.events("r", "agent_asks").is_empty());
+    project
+        .raymond("why r")
+        .prints("running: main_w1 is in turn 1 of W.sh; main asks: ok?\n→ raymond answer r TEXT\n");
+    project.write("go", "");
+    project.raymond("answer r yes").mentions(0, &["main: yes"]);
+    project.raymond("wait r").prints("yes\n");
+}
+
+#[test]
+fn tend_continues_a_run_that_was_answered() {
+    let project = asking("");
+    project.write("r.yaml", "W: x\n");
+    project.raymond("run wf --run-id r --quiet --replies r.yaml").mentions(3, &[]);
+    // The answer is recorded, and the resume after it fails.
+    project.write("r.yaml", "W: [");
+    project.raymond("answer r yes").mentions(2, &["main: yes"]);
+    project
+        .raymond("why r")
+        .prints("waiting: an agent can continue with its answer\n→ raymond resume r\n");
+    project.write("r.yaml", "W: x\n");
+    project.raymond("tend --once").prints("r\n");
+    project.raymond("wait r").prints("yes\n");
+}
+
+#[test]
+fn answer_pays_no_failed_worker_again() {
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<fork>P</fork><fork>Q</fork><goto wait=\"done\">M</goto>'"),
+        ("wf/P.md", "pay"),
+        ("wf/Q.sh", "echo '<ask next=\"D\">ok?</ask>'"),
+        ("wf/D.sh", CAT),
+        ("wf/M.sh", "echo '<result>joined</result>'"),
+        ("r.yaml", "P: { fail: task, cost: 1 }\n"),
+    ]);
+    project.raymond("run wf --run-id r --replies r.yaml --quiet").mentions(3, &[]);
+    project.raymond("answer r yes").prints("joined\n");
+    assert_eq!(project.events("r", "turn_failed").len(), 1);
+}

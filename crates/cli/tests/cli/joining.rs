@@ -327,3 +327,19 @@ fn emit_writes_a_wait() {
         .raymond("emit fork M --next N --at 2030-01-01T00:00:00Z")
         .says(2, "raymond: could not write the tag: <fork>: `at` is only valid on goto and reset");
 }
+
+#[test]
+fn no_worker_of_a_worker_runs_beside_the_next_state() {
+    let deep = "trap '' INT TERM; echo deep >> log; touch busy; until [ -e go ]; do sleep 0.05; \
+                echo deep >> log; done";
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<fork>FAST</fork><fork>MID</fork><goto wait=\"any\">M</goto>'"),
+        ("wf/FAST.sh", "until [ -e busy ]; do sleep 0.05; done; echo '<result>fast</result>'"),
+        ("wf/MID.sh", "echo '<fork>DEEP</fork><goto wait=\"all\">M</goto>'"),
+        ("wf/DEEP.sh", deep),
+        ("wf/M.sh", "echo merge >> log; sleep 0.3; echo '<result>merged</result>'"),
+    ]);
+    project.raymond("run wf --run-id r").prints("merged\n");
+    let log = project.read("log");
+    assert!(log.ends_with("deep\nmerge\n"), "{log}");
+}

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::harness::{Project, until};
+use crate::harness::{Project, Running, until};
 
 /// A prompt, a script and a prompt.
 const FLOW: [(&str, &str); 4] = [
@@ -405,4 +405,16 @@ fn scripts_find_raymond_without_path() {
     let script = "case $PATH in /usr/bin:/bin:*) raymond emit result \"$(type -p bash)\" ;; esac";
     let project = Project::of(&[("wf/START.sh", script)]).with("PATH", "/usr/bin:/bin");
     project.raymond("run wf --quiet").prints("/usr/bin/bash\n");
+}
+
+#[test]
+fn only_one_of_several_background_starts_succeeds() {
+    let project = Project::of(&[("wf/START.sh", "echo \"<result>$RAYMOND_INPUT</result>\"")]);
+    let starts: Vec<_> =
+        (1..=3).map(|n| project.start(&format!("run wf --run-id r --input {n} -d"))).collect();
+    let ended: Vec<_> = starts.into_iter().map(Running::wait).collect();
+    let started: Vec<usize> = (0..3).filter(|n| ended[*n].code() == 0).collect();
+    let codes: Vec<i32> = ended.iter().map(|ended| ended.code()).collect();
+    assert_eq!(started.len(), 1, "{codes:?}");
+    project.raymond("wait r").prints(&format!("{}\n", started[0] + 1));
 }

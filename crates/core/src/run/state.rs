@@ -157,15 +157,15 @@ impl Run {
         ended.chain(self.failed.iter().filter_map(reason))
     }
 
-    /// Returns the result of `main`, or the reason for which it ended as failed.
-    /// Returns whether an agent has the answer to its question and has not continued yet.
-    pub fn has_answered_agent(&self) -> bool {
-        let is_answered = |agent: &Agent| {
+    /// Returns how many agents have the answer to their question and have not continued yet.
+    pub fn answered_agents(&self) -> u32 {
+        let is_answered = |agent: &&Agent| {
             matches!(agent.status, AgentStatus::Asking(Asking { answer: Some(_), .. }))
         };
-        self.agents.values().any(is_answered)
+        self.agents.values().filter(is_answered).fold(0, |count, _| count + 1)
     }
 
+    /// Returns the result of `main`, or the reason for which it ended as failed.
     pub fn main_result(&self) -> Option<&Value> {
         let main = AgentId::main();
         self.results().find(|(agent, _)| **agent == main).map(|(_, result)| result)

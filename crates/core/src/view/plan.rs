@@ -135,7 +135,7 @@ impl Plan {
             reused: settled.turns,
             amount: settled.amount,
             open: run.agents.values().filter_map(|agent| open(run, agent, settings)).collect(),
-            waiting: run.parked,
+            waiting: run.parked.saturating_sub(run.answered_agents()),
             // With another backend, turns that never began start there, so the names are not known.
             naming: (settings.backend == run.settings.backend).then(|| ledger.naming()),
             free: settings.budget.map(|cap| cap.minus(run.spent)),

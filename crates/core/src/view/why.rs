@@ -12,6 +12,7 @@ use crate::crayfish::{ErrorCode, VariableProblem};
 use crate::extension::{Extension, StateKind};
 use crate::failure::{AgentFailure, TurnFailure};
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
+use crate::protocol::{Fault, TagName};
 use crate::run::program::without_result;
 use crate::run::stop::StopOrigin;
 use crate::run::{Ending, Phase, Ralph, Run};
@@ -101,6 +102,10 @@ pub enum Hint {
     FixPrompt {
         state: StateName,
     },
+    /// Let the policy of this prompt allow questions.
+    AllowAsk {
+        state: StateName,
+    },
     /// Correct the reply to this prompt in the file of replies.
     FixReply {
         state: StateName,
@@ -122,6 +127,7 @@ impl Hint {
             | Self::FixScript { .. }
             | Self::FixPrompt { .. }
             | Self::FixReply { .. }
+            | Self::AllowAsk { .. }
             | Self::FixStart => true,
             Self::Output { .. }
             | Self::MissingVariable { .. }
@@ -551,6 +557,12 @@ pub fn needed_edit(run: &Run) -> Option<Hint> {
 }
 
 fn edit(run: &Run, agent: &Agent, failure: &AgentFailure) -> Option<Hint> {
+    if let AgentFailure::Protocol { fault, .. } = failure
+        && matches!(**fault, Fault::Forbidden { tag: TagName::Ask, target: None, .. })
+        && let Some(state) = agent.visit.location.state().cloned()
+    {
+        return Some(Hint::AllowAsk { state });
+    }
     if let Some(state) = failed_state(agent, failure).cloned() {
         let kind = Extension::of(state.as_str()).map(Extension::kind);
         return Some(match kind {
@@ -560,7 +572,8 @@ fn edit(run: &Run, agent: &Agent, failure: &AgentFailure) -> Option<Hint> {
         });
     }
     if let AgentFailure::Turn(TurnFailure::NotStarted { .. }) = failure {
-        return Some(Hint::FixStart);
+        let state = agent.visit.location.state().filter(|_| is_rehearsed(run, agent)).cloned();
+        return Some(state.map_or(Hint::FixStart, |state| Hint::FixReply { state }));
     }
     hint(run, agent, failure).filter(Hint::is_edit)
 }
