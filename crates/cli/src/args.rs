@@ -155,7 +155,7 @@ pub(crate) enum Command {
     /// Stop a run so that it can be resumed
     #[command(after_help = "Example:\n  raymond stop @last --after-turn")]
     Stop(Deferred<Stop>),
-    /// End a run so that only `resume --truncate-to` can continue it
+    /// End a run for good, unless its journal is truncated later
     #[command(
         after_help = "Example:\n  raymond cancel @last\n  raymond cancel @last --agent main_check2"
     )]
@@ -173,7 +173,7 @@ pub(crate) enum Command {
     /// Show the costs of one run or of all runs of this project
     #[command(after_help = "Example:\n  raymond cost --since 7d --by model")]
     Cost(Deferred<CostFlags>),
-    /// Check that this release repeats a run's decisions (runs nothing)
+    /// Check that this release would decide a past run in the same way
     #[command(after_help = REPLAY_HELP)]
     Replay(Deferred<RunArgument>),
     /// Show settings and where each value comes from

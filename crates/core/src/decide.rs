@@ -274,7 +274,7 @@ pub fn check_answer(run: &Run, ask: &TurnId, answer: &Value, at: Timestamp) -> R
     let Some(due) = run.scheduler.asks.get(ask) else {
         return Err(Refusal::NoSuchQuestion(ask.clone()));
     };
-    // Nobody ended the wait in time, because no process drove the run.
+    // The wait did not end in time, because no process drove the run.
     if due.is_some_and(|due| due < at) {
         return Err(Refusal::QuestionExpired(ask.agent.clone()));
     }
@@ -290,7 +290,7 @@ fn checked(question: Option<&Question>, ask: &TurnId, answer: &Value) -> Result<
     };
     let Some(question) = question else { return Ok(answer.clone()) };
     if question.options.is_empty() {
-        // An unset variable of a shell is no answer, and an answer counts for good.
+        // Often an unset variable of a shell, and an answer counts for good.
         return match text {
             Some(text) if text.trim().is_empty() => Err(Refusal::EmptyAnswer(ask.agent.clone())),
             _ => Ok(answer.clone()),

@@ -156,7 +156,7 @@ impl Reader<'_> {
             // The run keeps its answers in the journal.
             Value::Text(text) if text.len() > INLINE_MAX => {
                 let message = format!("an answer has at most {}", bytes(INLINE_MAX as u64));
-                Err(self.reject("long-answer", node.span, message))
+                Err(self.reject("wrong-type", node.span, message))
             }
             Value::Text(text) => Ok(text),
             _ => Err(self.mistyped(&node, "text")),

@@ -115,7 +115,7 @@ fn command_lines_are_found_and_split() {
 }
 
 #[test]
-fn first_flag_belongs_to_run_unless_mistyped_for_another() {
+fn first_flag_belongs_to_run_unless_mistyped() {
     let words = |flag: &str| with_run(["raymond", flag].map(Into::into).into_iter());
     for flag in ["--help", "--version", "--verson", "--hepl"] {
         assert_eq!(words(flag), ["raymond", flag]);

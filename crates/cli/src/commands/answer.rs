@@ -198,7 +198,8 @@ fn give(
     if now.owner.is_some() {
         return Ok(0);
     }
-    match seen.status {
+    // The status of now: the run may have gone to rest while the answer was delivered.
+    match now.status {
         Status::Waiting(
             Waiting::Person | Waiting::Time(_) | Waiting::Retry(_) | Waiting::Quota(_),
             OwnerState::Gone,

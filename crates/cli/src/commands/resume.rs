@@ -169,7 +169,7 @@ impl<'a> ResumeOptions<'a> {
             setting_flags,
             max_iterations: None,
             now: false,
-            // Another attempt of a failed agent costs money, and nobody asked for it.
+            // An answer must not pay for another attempt of a failed agent.
             is_wake: true,
             prices: Prices::Kept,
             drive_mode: DriveMode::of(&flags.background),

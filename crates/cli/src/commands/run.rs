@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use raymond_core::diagnostic::{Diagnostic, Severity};
+use raymond_core::extension::StateKind;
 use raymond_core::ids::{BackendName, RunId};
 use raymond_core::run::program::AnswerSource;
 use raymond_core::run::settings::Pinning;
@@ -304,9 +305,8 @@ fn warn(project: &Project, flags: &RunFlags, program: &Program, prepared: &Prepa
     for warning in &prepared.warnings {
         print_diagnostic(&located(warning.clone(), &flags.workflow));
     }
-    if flags.input.is_none()
-        && program.is_states()
-        && let Some(line) = missing_input(&prepared.definition)
+    if program.is_states()
+        && let Some(line) = input_warning(&prepared.definition, flags.input.is_some())
     {
         crate::say!("warning: {line}");
     }
@@ -381,13 +381,22 @@ fn prepare_document(
     Ok(Prepared { warnings: found, ..prepared })
 }
 
-/// Warns if the first prompt uses `{{input}}` or `{{result}}` without `--input`.
-fn missing_input(definition: &Definition) -> Option<String> {
+/// Warns if the first prompt uses `{{input}}` or `{{result}}` without `--input`, or ignores it. A
+/// script may read it from its environment in many ways.
+fn input_warning(definition: &Definition, has_input: bool) -> Option<String> {
     let entry = definition.states.get(&definition.entry)?;
     let names = template::render(&entry.body, &mut |_| None).unknown;
-    let name = names.iter().find(|name| matches!(name.as_str(), "input" | "result"))?;
+    let used = names.iter().find(|name| matches!(name.as_str(), "input" | "result"));
     let state = sanitized(entry.name.as_str());
-    Some(format!("{state} has {{{{{name}}}}} but no --input was given, so it will be empty"))
+    match (used, has_input) {
+        (Some(name), false) => Some(format!(
+            "{state} has {{{{{name}}}}} but no --input was given, so it will be empty"
+        )),
+        (None, true) if entry.kind == StateKind::Prompt => {
+            Some(format!("{state} has no {{{{input}}}}, so --input has no effect"))
+        }
+        (Some(_), true) | (None, _) => None,
+    }
 }
 
 /// Adds a suggestion: a similar prompt, or a document in the folder.

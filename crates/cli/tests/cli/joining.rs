@@ -329,7 +329,7 @@ fn emit_writes_a_wait() {
 }
 
 #[test]
-fn no_worker_of_a_worker_runs_beside_the_next_state() {
+fn workers_of_workers_end_before_the_next_state() {
     let deep = "trap '' INT TERM; echo deep >> log; touch busy; until [ -e go ]; do sleep 0.05; \
                 echo deep >> log; done";
     let project = Project::of(&[

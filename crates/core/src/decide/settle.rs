@@ -5,10 +5,11 @@
 //! in [`crate::machine::transition`]. Reading the text of a turn is not done here: the executor has
 //! read it already.
 
-use crate::agent::{Agent, AgentStatus, CancelReason, Session, SessionPlan};
+use crate::agent::{Agent, AgentStatus, Session, SessionPlan};
 use crate::budget::Micros;
 use crate::failure::{AgentFailure, TurnFailure};
 use crate::ids::{BackendName, SessionId, TurnAttempt};
+use crate::machine::joins;
 use crate::machine::transition::lacks_a_part;
 use crate::program;
 use crate::protocol::Notice;
@@ -66,8 +67,8 @@ pub(super) fn settled(
     let outcome = rejected.as_ref().unwrap_or(outcome);
     let ended = EndedTurn { turn, agent, charge, session: outcome.opened() };
     let mut decision = Decision::new(run, definition, at);
-    if let AgentStatus::Cancelling(why) = &agent.status {
-        cancelled(&mut decision, &ended, why);
+    if matches!(agent.status, AgentStatus::Cancelling(_)) {
+        cancelled(&mut decision, &ended);
         threshold(&mut decision, ended.charge.amount);
         return Ok(decision.events);
     }
@@ -97,7 +98,7 @@ pub(super) fn settled(
 }
 
 /// Charges the turn of an agent that is cancelled. A result that still arrives is discarded.
-fn cancelled(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, why: &CancelReason) {
+fn cancelled(decision: &mut Decision<'_>, ended: &EndedTurn<'_>) {
     let EndedTurn { turn, agent, charge, .. } = *ended;
     decision.push(Event::TurnInterrupted {
         turn: turn.id.clone(),
@@ -107,7 +108,7 @@ fn cancelled(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, why: &CancelRea
         crashes: turn.stalls,
         session: ended.session.cloned(),
     });
-    decision.push(Event::AgentCancelled { agent: agent.id.clone(), why: why.clone() });
+    joins::leave(decision, agent);
 }
 
 fn finished(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, outcome: &Finished) {

@@ -105,6 +105,22 @@ fn is_busy(run: &Run, agent: &AgentId) -> bool {
     in_flight.contains(agent) || agent.has_descendant_in(in_flight)
 }
 
+/// Lets a cancelled agent leave whose turn has just ended, and the cancelled agents above it that
+/// waited only for this turn.
+pub(crate) fn leave(decision: &mut Decision<'_>, agent: &Agent) {
+    let run = decision.run;
+    let mut others = run.scheduler.in_flight.clone();
+    others.remove(&agent.id);
+    let mut next = Some(agent);
+    while let Some(Agent { id, parent, status: AgentStatus::Cancelling(why), .. }) = next {
+        if others.contains(id) || id.has_descendant_in(&others) {
+            break;
+        }
+        decision.push(Event::AgentCancelled { agent: id.clone(), why: why.clone() });
+        next = parent.as_ref().and_then(|parent| run.agents.get(parent));
+    }
+}
+
 /// Cancels an agent with its workers, the deepest first. A failed agent leaves at once, and so does
 /// a live one if neither it nor one of its workers has a turn in flight.
 pub(crate) fn cancel(decision: &mut Decision<'_>, agent: &AgentId, why: &CancelReason) {

@@ -475,7 +475,7 @@ fn only_workers_can_be_cancelled() {
 }
 
 #[test]
-fn wait_is_not_over_while_a_worker_of_a_worker_works() {
+fn wait_lasts_while_a_workers_worker_works() {
     let mut play = joining(r#"<goto wait="any">M</goto>"#);
     play.says("main_w1", r#"<fork>W</fork><goto wait="all">W</goto>"#);
     // The parked worker waits for its own worker, whose client still runs.
@@ -525,7 +525,7 @@ fn workers_of_a_cancelled_failed_worker_end_first() {
 }
 
 #[test]
-fn resume_revives_no_worker_whose_wait_timed_out_meanwhile() {
+fn resume_revives_no_worker_after_a_timeout() {
     let mut play = joining(r#"<goto wait="done" timeout="3s" then="LATE">M</goto>"#);
     play.says("main_w1", "no tag");
     let mut inputs = play.interruptions(Interruption::Crash, true);
@@ -546,7 +546,7 @@ fn resume_revives_no_worker_whose_wait_timed_out_meanwhile() {
 }
 
 #[test]
-fn results_of_a_refused_wait_reach_no_later_state() {
+fn refused_wait_hands_nothing_to_later_states() {
     let mut play = joining(r#"<goto wait="all">M</goto>"#);
     play.says("main_w1", "<result>r-a</result>");
     let edited = |policy: &str| {
@@ -571,7 +571,7 @@ fn results_of_a_refused_wait_reach_no_later_state() {
 }
 
 #[test]
-fn script_keeps_a_wait_that_an_edit_refuses() {
+fn script_keeps_a_refused_wait() {
     let states =
         |last: &str| workflow(&[("A.md", "a"), ("M.md", last), ("S.sh", "s"), ("W.sh", "w")]);
     let mut play = Play::new(states("m")).started();

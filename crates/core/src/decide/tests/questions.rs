@@ -225,7 +225,7 @@ fn replies_answer_at_once() {
 }
 
 #[test]
-fn answer_is_kept_if_an_edit_forbids_its_transition() {
+fn answer_survives_an_edit_that_forbids_it() {
     let edited = |tags: &str| {
         let front = format!("---\nallowed_tags: [{tags}]\n---\na");
         workflow(&[("A.md", &front), ("D.md", "d"), ("E.md", "e"), ("W.sh", "w")])

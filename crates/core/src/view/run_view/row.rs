@@ -459,7 +459,7 @@ impl AgentRow {
         } else if let Event::Joined { .. } = event {
             self.group = None;
         } else if let Event::AgentCancelling { .. } = event {
-            (self.cancelling, self.failure) = (true, None);
+            (self.cancelling, self.failure, self.question) = (true, None, None);
         } else if let Event::AgentRevived { .. } = event {
             // The visit continues with fresh reminders and retries, as `apply` does.
             (self.failure, self.reminders, self.retries) = (None, 0, 0);
@@ -516,6 +516,10 @@ impl AgentRow {
         | Event::AskExpired { .. } = event
         {
             Some(AgentActivity::Nothing)
+        } else if let Event::AgentCancelling { .. } = event {
+            // It only waits until its turn or those of its workers have ended.
+            let works = matches!(self.activity, AgentActivity::Working(_));
+            (!works).then_some(AgentActivity::Nothing)
         } else {
             // A transition that was kept is taken now; its next visit follows.
             let is_released = matches!(event, Event::Moved { .. })

@@ -57,14 +57,13 @@ impl Joins {
                 must!(self.cancelling.insert(agent.clone()), "{agent} is cancelled twice");
             }
             Event::AgentCancelled { agent, .. } => {
-                let twice = self.ends.insert(agent.clone(), End::Cancelled) == Some(End::Cancelled);
-                must!(!twice, "{agent} is cancelled twice");
+                let before = self.ends.insert(agent.clone(), End::Cancelled);
+                must!(before != Some(End::Cancelled), "{agent} is cancelled twice");
                 self.cancelling.remove(agent);
                 self.groups.remove(agent);
-                let below = agent.descendants();
-                let worker =
-                    self.cancelling.iter().find(|id| id.as_str().starts_with(below.as_str()));
-                must!(worker.is_none(), "{agent} leaves before its worker {worker:?}");
+                // A failed agent leaves at once.
+                let is_early = before.is_none() && agent.has_descendant_in(&self.cancelling);
+                must!(!is_early, "{agent} leaves before its workers");
             }
             Event::TurnStarted { turn, .. } => {
                 let agent = &turn.agent;
@@ -108,7 +107,8 @@ impl Joins {
         let group = self.groups.remove(parent);
         let group = group.ok_or_else(|| Violation(format!("{parent} has no list")))?;
         must!(group.over.is_some(), "{parent} receives its list before its wait is over");
-        must!(self.count(&group, None) == 0, "a worker outlives the wait of {parent}");
+        let outlives = self.count(&group, None) > 0 || parent.has_descendant_in(&self.cancelling);
+        must!(!outlives, "a worker outlives the wait of {parent}");
         let expected: BTreeSet<&AgentId> =
             group.workers.iter().filter(|id| self.ends.get(*id) == Some(&End::Failed)).collect();
         let named: BTreeSet<&AgentId> = failed.iter().collect();

@@ -188,7 +188,8 @@ fn answer(run: &Run) -> Option<Input> {
     })
 }
 
-/// Checks that an answer was accepted, or came too late. The list is empty if the machine went down.
+/// Checks that an answer was accepted, or came too late. The list is empty if the machine went
+/// down.
 fn check_answered(verdicts: &Verdicts) -> Result<(), Violation> {
     match verdicts.as_slice() {
         [] | [Ok(()) | Err(Refusal::QuestionExpired(_))] => Ok(()),

@@ -20,6 +20,7 @@ pub(super) const RECIPES: &[(&str, Recipe)] = &[
     ("joins", states::joins),
     ("joins-cancelled", states::joins_cancelled),
     ("questions", states::questions),
+    ("answers", states::answers),
     ("woken", states::woken),
     ("adopted", states::adopted),
     ("client-chosen-sessions", states::client_chosen_sessions),

@@ -9,6 +9,7 @@ use raymond_core::prices::Price;
 use raymond_core::protocol::TagName;
 use raymond_core::run::outcome::Outcome;
 use raymond_core::run::permissions::{Checks, Permissions};
+use raymond_core::run::prepared_answers::{PreparedAnswers, StateAnswers};
 use raymond_core::run::settings::{ConfigHome, Pinning};
 use raymond_core::run::start_flags::StartFlags;
 use raymond_core::run::stop::{Interruption, StopMode};
@@ -251,6 +252,22 @@ pub(super) fn questions() -> JournalBuilder {
     builder.says("main", r#"<ask next="D" options="yes|no">Four?</ask>"#);
     builder.feed(vec![answer("main.5.1", "k2")]);
     builder.resume(|_| {});
+    builder
+}
+
+/// Replies answer one question, and have no option for another.
+pub(super) fn answers() -> JournalBuilder {
+    const OPEN: &str = "---\nallowed_tags: [ask]\n---\nAsk.";
+    let answers = [
+        ("A", StateAnswers::ByVisit(vec!["YES".to_owned()])),
+        ("D.md", StateAnswers::Every("maybe".to_owned())),
+    ];
+    let answers = answers.map(|(state, answers)| (state.to_owned(), answers)).into();
+    let mut builder = JournalBuilder::states(&[("A.md", OPEN), ("D.md", OPEN), ("E.md", "End.")])
+        .with(|settings| settings.answers = PreparedAnswers(answers))
+        .started();
+    builder.says("main", r#"<ask next="D" options="yes|no">One?</ask>"#);
+    builder.says("main", r#"<ask next="E" options="yes|no">Two?</ask>"#);
     builder
 }
 
