@@ -486,7 +486,10 @@ impl AgentRow {
                 (None, Sent::Body, false, false);
         } else if charged(event).is_some() || matches!(event, Event::RetryAt { .. }) {
             self.attempt = None;
-        } else if let Event::TurnStarted { .. } | Event::AgentFailed { .. } = event {
+        } else if let Event::TurnStarted { .. }
+        | Event::AgentFailed { .. }
+        | Event::AgentCancelling { .. } = event
+        {
             self.awaits_share = false;
         }
     }
