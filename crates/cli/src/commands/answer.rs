@@ -135,10 +135,8 @@ fn print_questions(
             let question = &open.question;
             let run = &seen.head.run.id;
             let is_over = open.due().is_some_and(|due| due < now);
-            let until = open.due().map(|due| match is_over {
-                true => " · its time is up".to_owned(),
-                false => format!(" · until {}", time_at(due, now, &zone)),
-            });
+            let until = open.due().map(|due| format!(" · until {}", time_at(due, now, &zone)));
+            let until = if is_over { Some(" · its time is up".to_owned()) } else { until };
             let asked =
                 observe::load(&blobs, &question.text).unwrap_or_else(|_| preview(&question.text));
             let options = options_words(&question.options);
@@ -151,10 +149,12 @@ fn print_questions(
             }
             let answer = next_command::first_answer(&question.options);
             let which = if several { format!(" --agent {agent}") } else { String::new() };
-            match is_over {
-                true => writeln!(text, "  → raymond resume {run}").ok(),
-                false => writeln!(text, "  → raymond answer {run} {answer}{which}").ok(),
+            let next = if is_over {
+                format!("resume {run}")
+            } else {
+                format!("answer {run} {answer}{which}")
             };
+            writeln!(text, "  → raymond {next}").ok();
         }
     }
     if text.is_empty() {

@@ -209,8 +209,7 @@ fn start_new(
     let UsableBackends { backends, clients, answers } =
         backends::usable(&asked, &settings, replies, &reachable)?;
     // Recorded, so that a resume can report a client whose version changed.
-    settings.clients = clients;
-    settings.answers = answers;
+    (settings.clients, settings.answers) = (clients, answers);
     warn(project, &flags, program, &prepared);
     // A rehearsal costs nothing, and its replies may be incomplete on purpose.
     if !flags.output.quiet

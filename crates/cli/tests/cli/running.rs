@@ -414,7 +414,6 @@ fn only_one_of_several_background_starts_succeeds() {
         (1..=3).map(|n| project.start(&format!("run wf --run-id r --input {n} -d"))).collect();
     let ended: Vec<_> = starts.into_iter().map(Running::wait).collect();
     let started: Vec<usize> = (0..3).filter(|n| ended[*n].code() == 0).collect();
-    let codes: Vec<i32> = ended.iter().map(|ended| ended.code()).collect();
-    assert_eq!(started.len(), 1, "{codes:?}");
+    assert_eq!(started.len(), 1, "{ended:?}");
     project.raymond("wait r").prints(&format!("{}\n", started[0] + 1));
 }

@@ -158,10 +158,7 @@ fn group_of<'r>(run: &'r Run, agent: &'r Agent) -> Option<(&'r AgentId, &'r Grou
 
 /// Returns the parent whose wait this event ends.
 fn wait_over(event: &Event) -> Option<AgentId> {
-    match event {
-        Event::WaitOver { agent, .. } => Some(agent.clone()),
-        _ => None,
-    }
+    if let Event::WaitOver { agent, .. } = event { Some(agent.clone()) } else { None }
 }
 
 /// Queues an interrupted turn again. A retry that is further ahead than any backoff is due at once,

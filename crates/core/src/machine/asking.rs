@@ -53,8 +53,7 @@ pub(crate) fn answered(decision: &mut Decision<'_>, agent: &AgentId, answer: Val
 
 /// Ends a question whose time is up: with its default answer, or at its other state.
 pub(crate) fn expire(decision: &mut Decision<'_>, ask: &TurnId) {
-    let Some((waiting, Question { next, timeout: Some(timeout), .. })) = asking(decision.run, ask)
-    else {
+    let Some((waiting, Question { timeout: Some(timeout), .. })) = asking(decision.run, ask) else {
         return;
     };
     let AskTimeout { otherwise, .. } = timeout;
@@ -62,7 +61,7 @@ pub(crate) fn expire(decision: &mut Decision<'_>, ask: &TurnId) {
     match otherwise {
         Otherwise::Default(answer) => {
             let key = format!("expired_{ask}");
-            answer_without_person(decision, waiting, next, answer.clone(), TIMEOUT, key);
+            answer_without_person(decision, waiting, answer.clone(), TIMEOUT, key);
         }
         Otherwise::Then(then) => {
             decision.push(Event::AskExpired { ask });
@@ -77,13 +76,13 @@ pub(crate) fn advance(mut decision: Decision<'_>) -> Option<Vec<Event>> {
     if run.settings.answers.is_empty() {
         return None;
     }
-    let (waiting, next, answer) = run.scheduler.asks.keys().find_map(|ask| {
+    let (waiting, answer) = run.scheduler.asks.keys().find_map(|ask| {
         let (waiting, question) = asking(run, ask)?;
         let answer = run.settings.answers.of(run.agents.get(&ask.agent)?)?;
-        Some((waiting, &question.next, question.accepted(answer)?.to_owned()))
+        Some((waiting, question.accepted(answer)?.to_owned()))
     })?;
     let key = format!("{REPLIES}_{}", waiting.ask);
-    answer_without_person(&mut decision, waiting, next, answer, REPLIES, key);
+    answer_without_person(&mut decision, waiting, answer, REPLIES, key);
     Some(decision.events)
 }
 
@@ -91,14 +90,14 @@ pub(crate) fn advance(mut decision: Decision<'_>) -> Option<Vec<Event>> {
 fn answer_without_person(
     decision: &mut Decision<'_>,
     waiting: &Asking,
-    next: &str,
     answer: String,
     by: &str,
     key: String,
 ) {
+    let Some(question) = waiting.kept.question() else { return };
     let (ask, value) = (waiting.ask.clone(), Value::Inline(answer));
     decision.push(Event::AskAnswered { ask, value: value.clone(), by: by.to_owned(), key });
-    proceed(decision, waiting, next, value);
+    proceed(decision, waiting, &question.next, value);
 }
 
 /// Takes the transition of an agent whose question is closed.

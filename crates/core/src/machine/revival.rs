@@ -52,10 +52,8 @@ pub(super) fn is_irreplaceable(
     kept: &PendingTransition,
 ) -> bool {
     let repeats = lane_of(decision, agent) == Lane::Script || decision.run.settings.reminders == 0;
-    kept.tags.iter().any(|tag| match tag {
-        Tag::Answered { .. } => true,
-        Tag::Gather { .. } => repeats,
-        _ => false,
+    kept.tags.iter().any(|tag| {
+        matches!(tag, Tag::Answered { .. }) || repeats && matches!(tag, Tag::Gather { .. })
     })
 }
 

@@ -54,7 +54,7 @@ mod tests {
     fn answer_is_found_by_state_and_visit() {
         let every = StateAnswers::Every("yes".into());
         let list = StateAnswers::ByVisit(vec!["a".into(), "b".into()]);
-        let answers = [("A", every.clone()), ("B", list.clone()), ("B.sh", every)];
+        let answers = [("A", every.clone()), ("B", list), ("B.sh", every)];
         let answers = PreparedAnswers(answers.map(|(name, of)| (name.to_owned(), of)).into());
         let check = |state: &str, visit, expected| {
             assert_eq!(answers.find(&StateName::new(state), visit), expected, "{state} {visit}");

@@ -152,7 +152,12 @@ fn run_without_owner_ended_or_was_interrupted() {
     assert_snapshot!(shown(&play, OwnerState::Gone), @"waiting: the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: Resume([])");
     let mut play = started();
     play.costs(Cost::Reported(usd("12.50"))).says("main", "<goto>A</goto>");
-    assert_snapshot!(shown(&play, OwnerState::Gone), @r#"over_budget: $12.50 of the $10.00 cap is spent; main repeated A 2 times (LimitLoop { state: "A.md" }); 1 turn waits for a higher budget: ResumeWithBudget { dollars: 32 }"#);
+    assert_snapshot!(shown(&play, OwnerState::Gone), @"over_budget: $12.50 of the $10.00 cap is spent; main repeated A 2 times; 1 turn waits for a higher budget: ResumeWithBudget { dollars: 32 }");
+    let mut play = started();
+    for _ in 0..4 {
+        play.costs(Cost::Reported(usd("2.50"))).says("main", "<goto>A</goto>");
+    }
+    assert_snapshot!(shown(&play, OwnerState::Gone), @r#"over_budget: $10.00 of the $10.00 cap is spent; main repeated A 5 times (LimitLoop { state: "A.md" }); 1 turn waits for a higher budget: ResumeWithBudget { dollars: 25 }"#);
     let mut play = started();
     play.says("main", "<result>x</result>");
     assert_snapshot!(shown(&play, OwnerState::Gone), @"completed: main ended with a result: Show");

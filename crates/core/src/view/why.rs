@@ -489,8 +489,13 @@ fn over_budget(run: &Run, ledger: &Ledger) -> Cause {
     }
 }
 
-/// Suggests a limit for a loop, because more money may only repeat it.
+/// Suggests a limit for a loop that may never end, because more money would only repeat it.
 fn loop_limit(last: &Loop<'_>) -> Option<Hint> {
+    // Times; a loop of a usual workflow is repeated less often.
+    const MANY: u64 = 5;
+    if last.times < MANY {
+        return None;
+    }
     let mut states = last.locations.iter().filter_map(|location| location.state());
     let is_prompt = |state: &&StateName| {
         Extension::of(state.as_str()).map(Extension::kind) == Some(StateKind::Prompt)
