@@ -192,8 +192,11 @@ fn answer(run: &Run) -> Option<Input> {
 /// down.
 fn check_answered(verdicts: &Verdicts) -> Result<(), Violation> {
     match verdicts.as_slice() {
-        // A recovery may have ended the question, after a disk that lost the last record.
-        [] | [Ok(()) | Err(Refusal::QuestionExpired(_) | Refusal::NoSuchQuestion(_))] => Ok(()),
+        // A recovery may have ended the question or the run.
+        [] | [Ok(())] => Ok(()),
+        [Err(Refusal::QuestionExpired(_) | Refusal::NoSuchQuestion(_) | Refusal::Ended(_))] => {
+            Ok(())
+        }
         other => Err(Violation(format!("an answer was refused: {other:?}"))),
     }
 }
