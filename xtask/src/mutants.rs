@@ -112,9 +112,12 @@ impl Tool {
         quick.env("PROPTEST_CASES", "32");
         // Most mutants fail a quick test, so the slow tests of all crates meet only a few.
         if survives(&mut quick)? {
-            let mut thorough = self.command(arguments);
-            // `--iterate` skips the mutants that the first round caught, which it finds in `out`.
-            thorough.args(LIMITS).args(["--timeout", "900", "--iterate", "--output"]).arg(&out);
+            let mut thorough = self.command(&without_shard(arguments));
+            thorough.args(LIMITS).args(["--timeout", "900", "--output"]).arg(&out);
+            // By name: the shard of a shorter list would contain other mutants.
+            let missed = fs::read_to_string(out.join("mutants.out/missed.txt"))?;
+            let names = missed.lines().map(|name| format!("^{}$", regex::escape(name)));
+            thorough.args(names.flat_map(|name| ["--re".to_owned(), name]));
             thorough.args(TESTED.iter().flat_map(|package| ["--test-package", package]));
             if survives(&mut thorough)? {
                 bail!(
@@ -124,6 +127,14 @@ impl Tool {
         }
         Ok(())
     }
+}
+
+fn without_shard<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    let mut kept = arguments.to_vec();
+    if let Some(shard) = kept.iter().position(|argument| *argument == "--shard") {
+        kept.drain(shard..(shard + 2).min(arguments.len()));
+    }
+    kept
 }
 
 /// A program in a process table of its own.

@@ -162,7 +162,7 @@ impl Run {
         let is_answered = |agent: &&Agent| {
             matches!(agent.status, AgentStatus::Asking(Asking { answer: Some(_), .. }))
         };
-        self.agents.values().filter(is_answered).fold(0, |count, _| count + 1)
+        u32::try_from(self.agents.values().filter(is_answered).count()).unwrap_or(u32::MAX)
     }
 
     /// Returns the result of `main`, or the reason for which it ended as failed.

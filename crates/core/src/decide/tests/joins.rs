@@ -596,3 +596,35 @@ fn script_keeps_a_refused_wait() {
     play.resume();
     assert_eq!(handed(&play), [r#"main_w1 Inline("dear")"#]);
 }
+
+#[test]
+fn agent_is_cancelled_only_once() {
+    let mut play = joining(r#"<goto wait="all">M</goto>"#);
+    play.says("main_w1", r#"<fork next="W">W</fork>"#);
+    let cancel = |agent: &str| Input::CancelAgent {
+        agent: agent.into(),
+        by: "ada".to_owned(),
+        key: agent.to_owned(),
+    };
+    play.feed(vec![cancel("main_w1_w1")]);
+    assert_snapshot!(play.feed(vec![cancel("main_w1")]), @"
+    ada cancels main_w1
+    end main_w1: requested by ada
+    ");
+}
+
+#[test]
+fn cancelled_parent_stays_for_its_own_turn() {
+    let mut play = joining(r#"<goto wait="all">M</goto>"#);
+    play.says("main_w1", r#"<fork next="W">W</fork>"#);
+    let by = "ada".to_owned();
+    play.feed(vec![Input::CancelAgent { agent: "main_w1".into(), by, key: "k".to_owned() }]);
+    assert_snapshot!(play.stumbles("main_w1_w1"), @"
+    interrupted main_w1_w1.1.1 #1 by Stop, 0 crashes
+    cancel main_w1_w1: requested by ada
+    ");
+    assert_snapshot!(play.stumbles("main_w1"), @"
+    interrupted main_w1.2.1 #1 by Stop, 0 crashes
+    cancel main_w1: requested by ada
+    ");
+}
